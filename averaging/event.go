@@ -200,7 +200,7 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// details is the text about an exchange that only some have.
+// details is the text about what only some exchanges have.
 func (a Action) details() (text string) {
 	if a.Overlap > 1 {
 		text += fmt.Sprintf(", one of %d", a.Overlap)
