@@ -1,6 +1,7 @@
 package averaging
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -67,14 +68,9 @@ func (b *bans) hold(peer topology.PeerID, until time.Duration) {
 		*b = append(*b, fresh)
 		return
 	}
-	first := 0
-	for i := range *b {
-		if (*b)[i].until < (*b)[first].until {
-			first = i
-		}
-	}
-	if (*b)[first].until < until {
-		(*b)[first] = fresh
+	first := slices.MinFunc(*b, func(x, y ban) int { return cmp.Compare(x.until, y.until) })
+	if first.until < until {
+		(*b)[b.index(first.peer)] = fresh
 	}
 }
 

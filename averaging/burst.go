@@ -3,20 +3,6 @@ package averaging
 // maxBurst bounds a burst: one of so many makes the models of any flock one.
 const maxBurst = 32
 
-// burst is a series of exchanges, one after the other; the zero value is none.
-type burst struct {
-	left int // exchanges that follow at once
-}
-
-// proposed notes the proposal of an exchange, the first of a burst of so many or one that follows.
-func (b *burst) proposed(size int) {
-	if b.left > 0 {
-		b.left--
-	} else {
-		b.left = size - 1
-	}
-}
-
 // inBurst is the order of links, given in the overlay's (topology.Overlay), in which a burst takes
 // them: the nearest, then those forward from the farthest to the nearest, then the others. If the
 // classes have 2^k members each, and all make k+1 exchanges in this order at once, every model is

@@ -179,9 +179,9 @@ func (a Action) String() string {
 	case Proceed:
 		return "proceed"
 	case Propose:
-		return fmt.Sprintf("propose exchange %d to %s%s%s%s", a.Exchange, a.Peer, a.overlap(), a.within(), a.across())
+		return fmt.Sprintf("propose exchange %d to %s%s", a.Exchange, a.Peer, a.details())
 	case Accept:
-		return fmt.Sprintf("accept exchange %d of %s%s%s", a.Exchange, a.Peer, a.overlap(), a.across())
+		return fmt.Sprintf("accept exchange %d of %s%s", a.Exchange, a.Peer, a.details())
 	case Refuse:
 		return fmt.Sprintf("refuse exchange %d of %s: %s", a.Exchange, a.Peer, a.Reason)
 	case Abort:
@@ -200,26 +200,16 @@ func (a Action) String() string {
 	return "unknown action"
 }
 
-// across is the text about a partner at another site.
-func (a Action) across() string {
-	if a.Across == 0 {
-		return ""
+// details is the text about what only some exchanges have.
+func (a Action) details() (text string) {
+	if a.Overlap > 1 {
+		text += fmt.Sprintf(", one of %d", a.Overlap)
 	}
-	return fmt.Sprintf(", across, %.3g times", a.Across)
-}
-
-// within is the text about the time of a partial exchange.
-func (a Action) within() string {
-	if a.Within == 0 {
-		return ""
+	if a.Within != 0 {
+		text += fmt.Sprintf(", within %s", a.Within)
 	}
-	return fmt.Sprintf(", within %s", a.Within)
-}
-
-// overlap is the text about overlapping exchanges, if there are any.
-func (a Action) overlap() string {
-	if a.Overlap <= 1 {
-		return ""
+	if a.Across != 0 {
+		text += fmt.Sprintf(", across, %.3g times", a.Across)
 	}
-	return fmt.Sprintf(", one of %d", a.Overlap)
+	return text
 }

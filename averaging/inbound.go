@@ -127,7 +127,7 @@ func (m *neighbourhood) objection(now time.Duration, event Event) Reason {
 		return Quarantine
 	case m.role != topology.Passive:
 		return WrongRole
-	case !m.member(event.Peer):
+	case !m.overlay.View().Has(event.Peer):
 		return NotMember
 	case !m.fresh(event),
 		m.in.running() >= m.config.MaxInbound, m.in.clashes(event), m.beside.in.clashes(event),
@@ -152,15 +152,6 @@ func (m *neighbourhood) inAnyCase(now time.Duration) time.Duration {
 		return m.config.Deadline
 	}
 	return m.config.RetryAfter
-}
-
-// member tells whether a peer is in the view.
-func (m *neighbourhood) member(peer topology.PeerID) bool {
-	if m.overlay == nil {
-		return false
-	}
-	_, here := m.overlay.View().Lookup(peer)
-	return here
 }
 
 // ended handles the end of an inbound exchange. It returns false if there is no such

@@ -23,8 +23,8 @@ type neighbourhood struct {
 	owed       bool      // a round has begun in which nobody has accepted yet
 	steps      int       // local steps since the last round began
 	apart      mean      // steps from one round to the next
-	burst      burst
-	rounds     int // of exchanges at this site between two across
+	follow     int       // exchanges of the present burst that follow at once
+	rounds     int       // of exchanges at this site between two across
 	out        exchange
 	in         inbound
 	overlay    *topology.Overlay
@@ -141,7 +141,7 @@ func (m *neighbourhood) adopt(overlay *topology.Overlay) {
 	m.accounts.link(m.partners, overlay.View().Actives())
 	m.tries, m.cursor = 0, 0
 	for _, known := range []*bans{&m.failing, &m.slow, &m.silent, &m.refusing} {
-		known.retain(m.member)
+		known.retain(overlay.View().Has)
 	}
 	switch {
 	case m.config.Pace.burst() > 1:
@@ -292,7 +292,7 @@ func (m *neighbourhood) due() bool {
 	if m.over {
 		return m.parting > 0
 	}
-	if !m.owed && m.burst.left == 0 && m.steps < m.every()*m.config.Pace.burst() && !m.drifted() {
+	if !m.owed && m.follow == 0 && m.steps < m.every()*m.config.Pace.burst() && !m.drifted() {
 		return false
 	}
 	if m.tries == len(m.partners) {
@@ -311,7 +311,7 @@ func (m *neighbourhood) drifted() bool {
 
 // take moves on to the next partner of the cycle.
 func (m *neighbourhood) take() partner {
-	if m.config.Pace.burst() > 1 && m.burst.left == 0 && m.tries == 0 && !m.owed && !m.over {
+	if m.config.Pace.burst() > 1 && m.follow == 0 && m.tries == 0 && !m.owed && !m.over {
 		m.cursor = 0 // where a burst begins
 	}
 	next := m.partners[m.cursor]
@@ -351,7 +351,9 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 	*m.lastID++
 	m.out = exchange{id: *m.lastID, peer: to, began: now, running: true}
 	if !m.owed && !m.over { // else another partner has refused this exchange, or bursts are over
-		m.burst.proposed(m.config.Pace.burst())
+		if m.follow--; m.follow < 0 { // it is the first of a burst
+			m.follow = m.config.Pace.burst() - 1
+		}
 		m.apart.add(float64(m.steps))
 	}
 	m.owed, m.steps = true, 0
@@ -366,18 +368,16 @@ func (m *neighbourhood) propose(now time.Duration, to topology.PeerID, actions [
 
 // endRound ends a round in which no partner accepted; the next begins with the next step.
 func (m *neighbourhood) endRound() {
-	m.owed, m.tries, m.burst = false, 0, burst{}
+	m.owed, m.tries, m.follow = false, 0, 0
 	m.steps = m.every()*m.config.Pace.burst() - 1
 }
 
 // depart begins the parting pass: each partner is asked once more, so that the last steps
 // of all are shared too. A busy partner is not asked again: it is busy with the same.
 func (m *neighbourhood) depart() {
-	if m.over {
-		return
+	if !m.over {
+		m.over, m.parting = true, len(m.partners)
 	}
-	m.over = true
-	m.parting = len(m.partners)
 }
 
 // weighed adds to an action what an exchange across weighs. Who is no partner speaks for nobody.
@@ -394,7 +394,7 @@ func (m *neighbourhood) weighed(action Action) Action {
 func (m *neighbourhood) setPace(pace Pace) {
 	before := m.config.Pace.burst()
 	if m.config.Pace = pace; m.overlay != nil && pace.burst() != before {
-		m.burst = burst{}
+		m.follow = 0
 		m.adopt(m.overlay) // in another order
 	}
 }

@@ -1,6 +1,9 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // maxRatio is how many times as many members the larger class may have. Mixing
 // per exchange is as fast at 1:2 as at 1:1, so roles are left alone within it.
@@ -15,6 +18,12 @@ func (t *tally) larger() Role {
 		return Passive
 	}
 	return Active
+}
+
+// move has one member of a class leave it for the other.
+func (t *tally) move(from Role) {
+	t[from]--
+	t[from.opposite()]++
 }
 
 // surplus is the fewest members that must leave the larger class.
@@ -61,10 +70,8 @@ func (v *View) decide() {
 		}
 	}
 	flip := func(m *Member) {
-		for _, t := range []*tally{all, at(m)} {
-			t[m.Role]--
-			t[m.Role.opposite()]++
-		}
+		all.move(m.Role)
+		at(m).move(m.Role)
 		m.Role = m.Role.opposite()
 	}
 	for i := range v.members {
@@ -84,23 +91,17 @@ func (v *View) decide() {
 
 // spares tells whether one member of a site may leave a class without another having to take its place.
 func (t *tally) spares(role Role, s Shape) bool {
-	t[role]--
-	t[role.opposite()]++
-	surplus := t.surplus(s)
-	t[role]++
-	t[role.opposite()]--
-	return surplus == 0
+	without := *t
+	without.move(role)
+	return without.surplus(s) == 0
 }
 
 // appoint makes one reachable member the hub, and all others active: a passive one if there is any, else the
 // first in the view's order.
 func appoint(members []Member) (actives int) {
-	hub := -1
-	for i := range members {
-		m := &members[i]
-		if better := m.Role == Passive && (hub < 0 || members[hub].Role != Passive); !m.Unreachable && (better || hub < 0) {
-			hub = i
-		}
+	hub := slices.IndexFunc(members, func(m Member) bool { return m.Role == Passive && !m.Unreachable })
+	if hub < 0 {
+		hub = slices.IndexFunc(members, func(m Member) bool { return !m.Unreachable })
 	}
 	for i := range members {
 		members[i].Role = Active

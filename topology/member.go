@@ -41,13 +41,8 @@ func (r Role) Valid() bool { return r <= Passive }
 
 // String is the role's name in logs and figures.
 func (r Role) String() string {
-	switch r {
-	case Undecided:
-		return "undecided"
-	case Active:
-		return "active"
-	case Passive:
-		return "passive"
+	if r.Valid() {
+		return [...]string{Undecided: "undecided", Active: "active", Passive: "passive"}[r]
 	}
 	return "role " + strconv.Itoa(int(r))
 }

@@ -2,8 +2,7 @@ package topology
 
 import "slices"
 
-// mesh is the links between two classes of members, the larger one L and the smaller one S, both in the view's
-// order: member i of L is joined to member (⌊i·|S|/|L|⌋ + o) mod |S| of S, for each offset o.
+// mesh is the links between two classes of members, the larger one L and the smaller one S, by the rule of Overlay.
 type mesh struct {
 	// large and small are the classes, as places in the view.
 	large, small []int

@@ -119,16 +119,15 @@ func (o *Overlay) Anchored(of PeerID, ids []PeerID) *Overlay {
 	if !ok || self.Role != Active {
 		return o
 	}
-	with := *o
-	with.anchors, with.anchored = nil, of
-	all := with.Neighbours(of)
+	all := o.Mutual(of)
 	rule := len(all)
 	for _, id := range ids {
 		if m, ok := o.view.Lookup(id); ok && m.Role == Passive && !slices.Contains(all, id) && !o.Apart(of, id) {
 			all = append(all, id)
 		}
 	}
-	with.anchors = all[rule:]
+	with := *o
+	with.anchors, with.anchored = all[rule:], of
 	return &with
 }
 

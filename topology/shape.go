@@ -56,12 +56,8 @@ func (s Shape) surplus(larger, smaller int) int {
 	case s == Ring:
 		return max(larger-smaller, 0) / 2
 	}
-	excess := larger - maxRatio*smaller
-	if excess <= 0 {
-		return 0
-	}
-	// Each change takes one from the left side and adds maxRatio to the right.
-	return (excess + maxRatio) / (maxRatio + 1)
+	// Each change takes one from larger, and adds maxRatio to its bound, maxRatio*smaller.
+	return max(larger-maxRatio*smaller+maxRatio, 0) / (maxRatio + 1)
 }
 
 // treeWidth is how many members a member of a tree has below it.

@@ -123,6 +123,12 @@ func (v *View) Lookup(id PeerID) (Member, bool) {
 	return v.members[i], true
 }
 
+// Has tells whether a peer is a member.
+func (v *View) Has(id PeerID) bool {
+	_, has := v.position(id)
+	return has
+}
+
 // position is the place of id in the view's order.
 func (v *View) position(id PeerID) (int, bool) {
 	h := hashID(id)
@@ -169,22 +175,13 @@ func (v *View) computeDigest() uint64 {
 // String is one line for transcripts: the members of each class in order, the
 // unreachable ones marked with an exclamation mark.
 func (v *View) String() string {
-	var b strings.Builder
-	for _, role := range []Role{Active, Passive} {
-		if role == Passive {
-			b.WriteString(" | ")
-		}
-		b.WriteString(role.String())
-		for _, m := range v.members {
-			if m.Role != role {
-				continue
-			}
-			b.WriteByte(' ')
-			b.WriteString(string(m.ID))
-			if m.Unreachable {
-				b.WriteByte('!')
-			}
+	var classes [Passive + 1]strings.Builder
+	for _, m := range v.members {
+		class := &classes[m.Role]
+		class.WriteString(" " + string(m.ID))
+		if m.Unreachable {
+			class.WriteByte('!')
 		}
 	}
-	return b.String()
+	return fmt.Sprintf("%s%s | %s%s", Active, &classes[Active], Passive, &classes[Passive])
 }

@@ -112,9 +112,8 @@ func (m *AllReduce) placed() bool { return m.sum.Placed() }
 // ready implements role. A trainer that was cancelled may call again while a step of its first gradient is due.
 func (m *AllReduce) ready() {
 	m.sum.Ready(0)
-	if m.state = max(m.state, ready); m.coordinator != "" && !m.leads() {
-		m.Report()
-	}
+	m.state = max(m.state, ready)
+	m.Report()
 }
 
 // begun implements role. Who has no gradient, and parameters of nobody else's, is told their version.
@@ -278,7 +277,7 @@ func (m *AllReduce) landed(e collective.Event) {
 func (m *AllReduce) retransmit() {
 	m.sum.Tick()
 	if m.leads() && !m.settled {
-		m.announce(func(id topology.PeerID) bool {
+		m.tellSome(m.claim(), func(id topology.PeerID) bool {
 			_, said := m.said[id]
 			return !said
 		})
@@ -363,7 +362,7 @@ func (m *AllReduce) updated() {
 	}
 	m.state, m.moved = computing, true
 	m.proceed()
-	if m.over && !m.leads() {
+	if m.over {
 		m.Report()
 	}
 }
@@ -378,9 +377,7 @@ func (m *AllReduce) rest() {
 		m.sum.Cancel()
 		m.state = computing
 		m.proceed()
-		if m.coordinator != "" && !m.leads() {
-			m.Report()
-		}
+		m.Report()
 	}
 	if m.leads() && m.allAlike() {
 		m.depart()

@@ -298,7 +298,7 @@ func (c *coordination) runOver() {
 	switch {
 	case c.halted:
 		c.depart()
-	case c.coordinator != "" && !c.leads() && !c.waiting:
+	case !c.waiting:
 		c.role.Report()
 	}
 }

@@ -18,7 +18,7 @@ type role interface {
 	begun()          // this peer coordinates
 	followed()       // it follows a coordinator, perhaps after another, perhaps itself, or none for now
 	newest() uint64  // the version of the parameters that this peer has, or is about to have
-	Report()         // tells the coordinator where this peer is
+	Report()         // tells the coordinator where this peer is, if it is another
 	partly(from int) // the values from one on of a gradient are ready
 	ready()          // there is a gradient
 	placed() bool    // others count on the gradient that is being computed

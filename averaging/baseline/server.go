@@ -85,7 +85,6 @@ func (s *service) status(from topology.PeerID, said collective.Message) {
 	switch {
 	case where == resting:
 		s.retire(from)
-		return
 	case w == nil: // a joiner, or one that was left out: its push is answered without being taken
 		w = s.employ(from)
 		w.clock = said.Round
@@ -93,9 +92,6 @@ func (s *service) status(from topology.PeerID, said collective.Message) {
 			w.clock++
 		}
 		s.release(w)
-		return
-	}
-	switch {
 	case where != pulling:
 	case (w.state == away || w.state == coming) && said.Round == w.clock+1:
 		if !s.m.TakingFrom(from) { // what has not come by now is lost
@@ -330,7 +326,7 @@ func (s *service) rest() {
 // urge goes on without workers that have kept others waiting too long, and sends messages
 // to members that do not work for this server.
 func (s *service) urge() {
-	s.m.announce(func(id topology.PeerID) bool { return s.board.index(id) < 0 })
+	s.m.tellSome(s.m.claim(), func(id topology.PeerID) bool { return s.board.index(id) < 0 })
 	late := func(w worker) bool { return s.m.Now-w.since >= s.m.Deadline }
 	idle := func(w worker) bool { return w.state == away || w.state == coming || w.state == leaving }
 	kept := func(w worker) bool { return !idle(w) && late(w) }

@@ -65,6 +65,7 @@ func (c *coordination) seek() {
 	if first == "" || c.namedIsLost() {
 		first = c.members.First()
 	}
+	who := message(messageWho, c.role.newest(), 0)
 	switch {
 	case c.isFollowed(c.Now, c.Deadline) && c.Now-c.lostAt >= restFor*c.Deadline:
 		c.fail() // this peer alone has lost it
@@ -73,17 +74,14 @@ func (c *coordination) seek() {
 	case first == c.Self && !c.isFollowed(c.Now, c.Deadline) && (c.allKnowNone(&c.members) || waited >= c.Deadline/2):
 		c.choose()
 	case first == c.Self:
-		for id := range c.members.Others {
-			if _, known := c.none[id]; !known {
-				c.Tell(id, message(messageWho, c.role.newest(), 0))
-			}
-		}
+		c.tellSome(who, func(id topology.PeerID) bool {
+			_, known := c.none[id]
+			return !known
+		})
 	case waited < c.Deadline, first == c.named && !c.members.Has(first) && waited < restFor*c.Deadline: // others may choose another by then
-		for id := range c.members.Others {
-			if id == first || !c.members.Has(first) { // whom a successor's claim may have reached while this peer still waited for the first
-				c.Tell(id, message(messageWho, c.role.newest(), 0))
-			}
-		}
+		c.tellSome(who, func(id topology.PeerID) bool {
+			return id == first || !c.members.Has(first) // whom a successor's claim may have reached while this peer still waited for the first
+		})
 	case first == c.named:
 		c.lost()
 	default:
@@ -130,7 +128,7 @@ func (c *coordination) lead() {
 		c.version = firstVersion
 	}
 	c.role.begun()
-	c.announce(func(topology.PeerID) bool { return true })
+	c.tellSome(c.claim(), func(topology.PeerID) bool { return true })
 }
 
 // claim is the message that this peer coordinates.
@@ -138,11 +136,11 @@ func (c *coordination) claim() collective.Message {
 	return collective.Message{Kind: messageLead, Round: c.version, View: c.Self.Fingerprint()}
 }
 
-// announce sends the claim to selected members.
-func (c *coordination) announce(to func(topology.PeerID) bool) {
+// tellSome sends a message to selected members.
+func (c *coordination) tellSome(w collective.Message, to func(topology.PeerID) bool) {
 	for id := range c.members.Others {
 		if to(id) {
-			c.Tell(id, c.claim())
+			c.Tell(id, w)
 		}
 	}
 }

@@ -43,11 +43,9 @@ func (o *Own) SetAge(steps uint64) {
 	o.head.Store(max(steps, own) - own)
 }
 
-// SetIdle says whether this peer does not train.
+// Idle tells whether this peer does not train; SetIdle sets it.
+func (o *Own) Idle() bool        { return o.idle.Load() }
 func (o *Own) SetIdle(idle bool) { o.idle.Store(idle) }
-
-// Idle tells whether this peer does not train.
-func (o *Own) Idle() bool { return o.idle.Load() }
 
 // Rows is how many rows this peer gives to others that train; SetRows sets it.
 func (o *Own) Rows() uint64     { return o.rows.Load() }
@@ -89,11 +87,9 @@ func (o *Own) SetReachable(reachable bool) (news bool) {
 	return o.unreachable.Swap(!reachable) == reachable
 }
 
-// Layout is the hash of the layout of the model trained here, zeros if there is none.
+// Layout is the hash of the layout of the model trained here, zeros if there is none; SetLayout sets it.
 func (o *Own) Layout() [32]byte {
 	hash, _ := o.layout.Load().([32]byte)
 	return hash
 }
-
-// SetLayout sets the layout of the model trained here.
 func (o *Own) SetLayout(hash [32]byte) { o.layout.Store(hash) }

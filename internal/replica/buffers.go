@@ -20,13 +20,6 @@ type buffers struct {
 	factors       *Factors
 }
 
-// forget drops what the codes of a former model's gradients have lost of a slice.
-func (b *buffers) forget(s *slice) {
-	if b != nil {
-		b.rounding.forget(s.in)
-	}
-}
-
 // UseGradients gives the replica the buffers Gradient and Sum, both empty, and returns the factors of Gradient. It must be
 // called before anything else uses the replica; called again, it changes nothing.
 func (r *Replica) UseGradients() *Factors {
@@ -76,13 +69,10 @@ func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64
 
 // PutNothing takes the last gradient back: this side adds nothing to the sum.
 func (r *Replica) PutNothing() {
-	for i := range r.slices {
-		s := &r.slices[i]
-		s.Lock()
+	r.sweep(func(s *slice) {
 		s.samples = 0
 		clear(s.in(r.buffers.gradient))
-		s.Unlock()
-	}
+	})
 }
 
 // Ready is the number of the first shared value, counted among these, from which on values of every part that begins
@@ -127,18 +117,11 @@ func (r *Replica) lockPart(part, parts int) iter.Seq[span] {
 }
 
 // in is the span's part of a vector.
-func (s span) in(r *Replica, v tensor.Vector) tensor.Vector {
-	own := s.at.in(v)
-	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
-}
+func (s span) in(r *Replica, v tensor.Vector) tensor.Vector { return s.of(r, s.at.in(v)) }
 
-// pushed are the weights of what was pushed for single values of the span; none if nothing was for its slice.
-func (s span) pushed(r *Replica) tensor.Vector {
-	own := s.at.pushed
-	if own == nil {
-		return nil
-	}
-	return own[s.first*r.pieces.length : min(len(own), s.last*r.pieces.length)]
+// of is the span's part of what its slice has for each value; none if that has nothing.
+func (s span) of(r *Replica, own tensor.Vector) tensor.Vector {
+	return own[min(len(own), s.first*r.pieces.length):min(len(own), s.last*r.pieces.length)]
 }
 
 // Part is the range of all values that one of so many parts has, those that are not shared among them.
@@ -200,7 +183,7 @@ func (r *Replica) Clear(part, parts int) {
 	for s := range r.lockPart(part, parts) {
 		clear(s.in(r, r.buffers.sum))
 		clear(s.weights)
-		clear(s.pushed(r))
+		clear(s.of(r, s.at.pushed))
 	}
 }
 
@@ -253,7 +236,7 @@ func drain(r *Replica, s span, dst tensor.Vector, weight float64) (heaviest floa
 		}
 		piece += run
 	}
-	pushed := s.pushed(r)
+	pushed := s.of(r, s.at.pushed)
 	for i, own := range pushed {
 		if of := float32(s.weights[i/r.pieces.length]); own > 0 && weight <= 0 {
 			dst[i] *= cmp.Or(of, 1) / (of + own) // it was divided by of, or by nothing

@@ -57,10 +57,6 @@ func (a *Initiator) End(clean bool) {
 // unit is the number of a part on the wire.
 func (a *Initiator) unit(p *part) uint32 { return uint32(p.unit(len(a.replica.shared))) }
 
-// Ranged tells whether all ranges that the partner has to tell have come: only then
-// can lanes code.
-func (a *Initiator) Ranged() bool { return a.ranged() }
-
 // Ranges takes a frame of the partner's ranges.
 func (a *Initiator) Ranges(header wire.Header, codes []byte) error {
 	r := a.replica

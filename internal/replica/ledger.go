@@ -56,11 +56,10 @@ type Lost struct {
 // doubt is an exchange, served by this side, with slices that the partner may have
 // applied and this side has not.
 type doubt struct {
-	partner               string
-	incarnation, exchange uint64
-	since                 time.Duration
-	pending               []pending
-	norm                  float64 // of the differences together
+	exchangeName
+	since   time.Duration
+	pending []pending
+	norm    float64 // of the differences together
 }
 
 // weigh measures the decoded differences, which are what the partner may have applied.
@@ -69,8 +68,7 @@ func (d *doubt) weigh(r *Replica, scratch tensor.Vector) {
 	squared := 0.0
 	for i := range d.pending {
 		w := &d.pending[i]
-		length := r.slices[r.shared[w.slice]].length
-		n := w.values(length)
+		n := w.values(r.lengthOf(w.slice))
 		diff, err := differenceOf(w.codec.Diff, w.code(), scratch[:n])
 		if err != nil {
 			continue // nobody can have applied it
@@ -89,7 +87,7 @@ func (l *Ledger) open(terms Terms, n int) *record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.spare(terms)
-	r.partner, r.incarnation, r.exchange = terms.Partner, terms.Incarnation, terms.Exchange
+	r.exchangeName = terms.name()
 	r.applied = r.applied.sized(n)
 	r.settled, r.ended, r.since = false, false, unset
 	l.records = append(l.records, r)
@@ -99,7 +97,7 @@ func (l *Ledger) open(terms Terms, n int) *record {
 // spare returns a record to fill in: one of the same exchange or, if there are too
 // many, the oldest that has ended; else a new one.
 func (l *Ledger) spare(terms Terms) *record {
-	i := slices.IndexFunc(l.records, func(r *record) bool { return r.is(terms.Partner, terms.Incarnation, terms.Exchange) })
+	i := slices.IndexFunc(l.records, func(r *record) bool { return r.exchangeName == terms.name() })
 	if i < 0 && len(l.records) >= maxRecords {
 		i = slices.IndexFunc(l.records, func(r *record) bool { return r.ended })
 	}
@@ -150,7 +148,8 @@ func (l *Ledger) Unasked(now, ago time.Duration) (n int) {
 func (l *Ledger) Answer(partner string, exchange uint64, question wire.Status) wire.Settled {
 	l.mu.Lock()
 	defer l.mu.Unlock() // or the record could become another exchange's
-	i := slices.IndexFunc(l.records, func(r *record) bool { return r.is(partner, question.Incarnation, exchange) })
+	about := exchangeName{partner, question.Incarnation, exchange}
+	i := slices.IndexFunc(l.records, func(r *record) bool { return r.exchangeName == about })
 	if i < 0 {
 		return wire.Settled{}
 	}
@@ -169,10 +168,7 @@ func (l *Ledger) Answer(partner string, exchange uint64, question wire.Status) w
 
 // doubt takes over the unacknowledged differences of a responder.
 func (l *Ledger) doubt(p *Responder, now time.Duration) {
-	d := &doubt{
-		partner: p.terms.Partner, incarnation: p.terms.Incarnation, exchange: p.terms.Exchange,
-		since: now,
-	}
+	d := &doubt{exchangeName: p.terms.name(), since: now}
 	for _, lane := range p.lanes[:p.terms.Lanes] {
 		for i := lane.applied; i < lane.answered; i++ {
 			w := lane.pending(i)
@@ -256,9 +252,8 @@ func (l *Ledger) Settle(partner string, exchange uint64, question wire.Status, a
 func (l *Ledger) remove(partner string, exchange uint64, question wire.Status) *doubt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.doubts, func(d *doubt) bool {
-		return d.partner == partner && d.incarnation == question.Incarnation && d.exchange == exchange && d.asked(question.Slices)
-	})
+	about := exchangeName{partner, question.Incarnation, exchange}
+	i := slices.IndexFunc(l.doubts, func(d *doubt) bool { return d.exchangeName == about && d.asked(question.Slices) })
 	if i < 0 {
 		return nil
 	}

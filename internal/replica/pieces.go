@@ -24,14 +24,17 @@ type pieces struct {
 
 // newPieces cuts the shared slices of a replica.
 func newPieces(r *Replica) pieces {
-	p := pieces{values: r.SharedLen()}
+	var p pieces
+	for i := range r.shared {
+		p.before = append(p.before, p.values)
+		p.values += r.lengthOf(i)
+	}
 	rough := (p.values + mostPieces - 1) / mostPieces
 	p.length = min(maxPiece, max(1, (rough+pieceUnit-1)/pieceUnit)*pieceUnit)
-	pieces, values := 0, 0
+	pieces := 0
 	for i := range r.shared {
-		p.first, p.before = append(p.first, pieces), append(p.before, values)
+		p.first = append(p.first, pieces)
 		pieces += (r.lengthOf(i) + p.length - 1) / p.length
-		values += r.lengthOf(i)
 	}
 	p.first = append(p.first, pieces)
 	return p

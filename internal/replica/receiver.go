@@ -53,8 +53,8 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 	if p.next+int(info.Pieces) > r.pieces.first[shared+1] {
 		return fmt.Errorf("pieces of several slices: %w", ErrOrder)
 	}
-	if err := p.weighed(info.Weight); err != nil {
-		return err
+	if from := p.terms.Transfer.From; from == collective.Parameters && info.Weight != 1 || from == collective.Gradient && info.Weight == 0 {
+		return fmt.Errorf("%s of weight %g: %w", from, info.Weight, ErrImplausible)
 	}
 	codec, known := coding.ByID(coding.ID(info.Codec))
 	if !known || !slices.Contains(p.terms.Codecs, codec.ID) {
@@ -80,15 +80,6 @@ func (p *Receiver) take(info wire.PartInfo, code []byte) error {
 		return fmt.Errorf("norm %g: %w", norm, ErrImplausible)
 	}
 	return p.keep(at, from, to, info, x)
-}
-
-// weighed checks the weight of a run of pieces.
-func (p *Receiver) weighed(weight float64) error {
-	switch from := p.terms.Transfer.From; {
-	case from == collective.Parameters && weight != 1, from == collective.Gradient && weight == 0:
-		return fmt.Errorf("%s of weight %g: %w", from, weight, ErrImplausible)
-	}
-	return nil
 }
 
 // keep puts values, none if their weight is 0, where they belong. The caller holds the

@@ -7,8 +7,7 @@ import (
 
 // record is what an initiator has applied of one exchange.
 type record struct {
-	partner               string
-	incarnation, exchange uint64
+	exchangeName
 
 	// changing is held, shared, while a slice is applied and noted, and alone to settle: so
 	// that the answer to the partner stays true.
@@ -35,6 +34,10 @@ func (r *record) apply(slice int, change func()) bool {
 	return true
 }
 
-func (r *record) is(partner string, incarnation, exchange uint64) bool {
-	return r.partner == partner && r.incarnation == incarnation && r.exchange == exchange
+// exchangeName tells exchanges with partners apart, of all lives of the initiators.
+type exchangeName struct {
+	partner               string
+	incarnation, exchange uint64
 }
+
+func (t Terms) name() exchangeName { return exchangeName{t.Partner, t.Incarnation, t.Exchange} }

@@ -172,13 +172,7 @@ func (r *Replica) SharedSlices() int { return len(r.shared) }
 func (r *Replica) SharedBlocks() int { return r.blocks }
 
 // SharedLen is the number of values in an exchange.
-func (r *Replica) SharedLen() int {
-	total := 0
-	for i := range r.shared {
-		total += r.lengthOf(i)
-	}
-	return total
-}
+func (r *Replica) SharedLen() int { return r.pieces.values }
 
 // lengthOf is the number of values of a slice of an exchange.
 func (r *Replica) lengthOf(slice int) int { return r.slices[r.shared[slice]].length }
@@ -333,12 +327,7 @@ func (r *Replica) ConsistentWith(dst tensor.Vector, also func()) {
 	r.copies.begin(dst)
 	also()
 	r.Release()
-	for i := range r.slices {
-		s := &r.slices[i]
-		s.Lock()
-		r.copies.preserve(s, r.of(s))
-		s.Unlock()
-	}
+	r.sweep(func(s *slice) { r.copies.preserve(s, r.of(s)) })
 	r.copies.capture.Store(nil)
 }
 
@@ -385,7 +374,9 @@ func (r *Replica) restore(src tensor.Vector, replaced uint64) error {
 	r.judgement.forget()
 	for i, s := range r.lockShared() {
 		r.changing(s)
-		r.buffers.forget(s)
+		if r.buffers != nil {
+			r.buffers.rounding.forget(s.in)
+		}
 		if r.deferred != nil { // what waits belongs to the former model
 			clear(s.in(r.deferred))
 		}

@@ -109,7 +109,7 @@ func (p *Responder) afford(blocks coding.Set) {
 // needed. They are to be sent, all of them, on the first lane before anything else.
 func (p *Responder) Ranges(frame []byte) (_ []byte, ok bool, err error) {
 	r := p.replica
-	if p.ranged() {
+	if p.Ranged() {
 		return frame, false, nil
 	}
 	first := p.rangesSent

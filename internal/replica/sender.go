@@ -114,21 +114,15 @@ func (s *Sender) encode(frame []byte, at *slice, from, to int, codec coding.Code
 	if scale != 1 {
 		tensor.Scale(coded, scale)
 	}
-	s.lost(at.offset+from, values, coded, weight)
+	unit, again := float32(1), s.terms.Transfer.From == collective.Gradient
+	if again { // what is lost of the mean counts with its weight
+		unit = float32(weight)
+	}
+	s.replica.buffers.rounding.note(at.offset+from, values, coded, unit, again)
 	if s.terms.passed() {
 		copy(values, coded)
 	}
 	return frame, nil
-}
-
-// lost notes what the code of values has lost.
-func (s *Sender) lost(offset int, values, coded tensor.Vector, weight float64) {
-	rounding := s.replica.buffers.rounding
-	if s.terms.Transfer.From == collective.Gradient {
-		rounding.note(offset, values, coded, float32(weight), true)
-		return
-	}
-	rounding.note(offset, values, coded, 1, false)
 }
 
 // halfMost is the largest number that fp16 holds.

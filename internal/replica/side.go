@@ -101,5 +101,5 @@ func (s *side) Distance() float64 {
 	return math.Sqrt(total)
 }
 
-// ranged tells whether all ranges have been sent.
-func (s *side) ranged() bool { return !s.ranging || s.rangesSent == len(s.replica.shared) }
+// Ranged tells whether all ranges that the responder has to tell have been sent: only then can an initiator's lanes code.
+func (s *side) Ranged() bool { return !s.ranging || s.rangesSent == len(s.replica.shared) }

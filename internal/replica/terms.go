@@ -86,11 +86,7 @@ func ring[T any](r []T, n int) []T {
 // sized returns an empty set with room for n slices, in b's memory if that
 // suffices.
 func (b bitmap) sized(n int) bitmap {
-	words := (n + 63) / 64
-	if cap(b) < words {
-		return make(bitmap, words)
-	}
-	b = b[:words]
+	b = ring(b, (n+63)/64)
 	clear(b)
 	return b
 }

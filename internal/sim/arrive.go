@@ -39,10 +39,6 @@ func (n *joiner) ask() {
 // the next state server if the copy does not arrive.
 func (n *joiner) receive(server *peer, line *line) {
 	w := n.world
-	if server.gone || line.cut {
-		w.queue.After(w.config.Stall, n.ask)
-		return
-	}
 	full := make([]float32, server.replica.Len())
 	server.replica.Consistent(full)
 	values := server.replica.CompactShared(full)

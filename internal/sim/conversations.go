@@ -53,11 +53,7 @@ func (c *conversations) Now() session.State {
 
 // Member implements session.Peer.
 func (c *conversations) Member(id topology.PeerID) bool {
-	if c.peer.seen == nil {
-		return false
-	}
-	_, member := c.peer.seen.View().Lookup(id)
-	return member
+	return c.peer.seen != nil && c.peer.seen.View().Has(id)
 }
 
 // Settle implements session.Peer.
@@ -244,7 +240,7 @@ func (c *conversations) settleLater() {
 		c.host.Ledger.Expire(c.peer.now())
 		c.tellDoubt()
 		for _, partner := range c.host.Ledger.Partners() {
-			if _, member := c.peer.world.overlays[c.peer.stage].View().Lookup(topology.PeerID(partner)); member {
+			if c.peer.world.overlays[c.peer.stage].View().Has(topology.PeerID(partner)) {
 				c.inquire(c.peer.world.index[topology.PeerID(partner)])
 			}
 		}

@@ -134,10 +134,7 @@ func (p *peer) look() {
 	if p.staged != nil {
 		p.staged.look()
 	}
-	if p.gone || p.seen == overlay {
-		return
-	}
-	if _, member := overlay.View().Lookup(p.id); !member {
+	if p.gone || p.seen == overlay || !overlay.View().Has(p.id) {
 		return
 	}
 	p.seen = overlay

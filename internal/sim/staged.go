@@ -64,8 +64,7 @@ func (s *staged) look() {
 	next, first := w.chained(p.id, p.stage, w.members(p.stage+1)), w.chained(p.id, p.stage, w.members(0))
 	before := func(id topology.PeerID) bool {
 		from := w.peers[w.index[id]]
-		_, member := w.overlays[from.stage].View().Lookup(id)
-		return member && (p.stage == 0 || from.stage == p.stage-1)
+		return w.overlays[from.stage].View().Has(id) && (p.stage == 0 || from.stage == p.stage-1)
 	}
 	s.act(s.holder.Members(p.now(), next, before))
 	s.send(s.source.Members(p.now(), first))

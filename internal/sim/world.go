@@ -274,7 +274,7 @@ func (w *World) Here(peer int) bool { return !w.peers[peer].gone }
 
 // lose informs the others, once, that a peer has gone.
 func (w *World) lose(gone *peer) {
-	if _, member := w.overlays[gone.stage].View().Lookup(gone.id); !member || gone.missed {
+	if gone.missed || !w.overlays[gone.stage].View().Has(gone.id) {
 		return
 	}
 	gone.missed = true

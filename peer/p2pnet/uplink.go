@@ -1,6 +1,7 @@
 package p2pnet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,9 +87,7 @@ type write struct {
 func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) {
 	var late <-chan time.Time
 	if !deadline.IsZero() {
-		timer := time.NewTimer(time.Until(deadline))
-		defer timer.Stop()
-		late = timer.C
+		late = time.After(time.Until(deadline))
 	}
 	u := s.uplink
 	u.mu.Lock()
@@ -102,10 +101,11 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) 
 	select {
 	case <-w.turn:
 	case <-gone:
-		u.leave(w)
 	case <-late:
-		u.leave(w)
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waiting = slices.DeleteFunc(u.waiting, func(other *write) bool { return other == w }) // if it is given up
 }
 
 // next lets the first of those that wait through, and the one after it once the link has room again. Whoever is let
@@ -113,16 +113,13 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) 
 // with one connection has its weight too. The caller holds the lock.
 func (u *Uplink) next() {
 	for u.busy = len(u.waiting) > 0; len(u.waiting) > 0; u.busy = false {
-		first := 0
-		for i, w := range u.waiting {
-			if w.tag < u.waiting[first].tag {
-				first = i
-			}
-		}
-		w := u.waiting[first]
-		u.waiting = slices.Delete(u.waiting, first, first+1)
+		w := slices.MinFunc(u.waiting, func(a, b *write) int { return cmp.Compare(a.tag, b.tag) })
+		u.waiting = slices.DeleteFunc(u.waiting, func(other *write) bool { return other == w })
 		u.virtual = w.tag
-		u.free = later(u.free, time.Now().Add(-uplinkBurst)).Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
+		if earliest := time.Now().Add(-uplinkBurst); u.free.Before(earliest) {
+			u.free = earliest
+		}
+		u.free = u.free.Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
 		close(w.turn)
 		if wait := time.Until(u.free); wait > 0 {
 			time.AfterFunc(wait, func() {
@@ -132,21 +129,5 @@ func (u *Uplink) next() {
 			})
 			return
 		}
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// leave takes a write out that is given up, unless its turn has come meanwhile.
-func (u *Uplink) leave(w *write) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if i := slices.Index(u.waiting, w); i >= 0 {
-		u.waiting = slices.Delete(u.waiting, i, i+1)
 	}
 }

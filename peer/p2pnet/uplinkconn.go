@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -58,9 +59,7 @@ type sharingConn struct {
 	share *UplinkShare
 	once  sync.Once
 	gone  chan struct{}
-
-	mu       sync.Mutex
-	deadline time.Time // of writes
+	until atomic.Value // the deadline of writes, if one was set
 }
 
 // turnBytes is the most that a connection sends at a time before others have their turn.
@@ -71,7 +70,8 @@ const turnBytes = 16 << 10
 func (c *sharingConn) Write(b []byte) (written int, err error) {
 	for len(b) > 0 {
 		part := b[:min(len(b), turnBytes)]
-		c.share.send(len(part), c.gone, c.until()) // the connection's own Write says that it is closed, or late
+		deadline, _ := c.until.Load().(time.Time)
+		c.share.send(len(part), c.gone, deadline) // the connection's own Write says that it is closed, or late
 		n, err := c.Conn.Write(part)
 		if written += n; err != nil {
 			return written, err
@@ -81,17 +81,9 @@ func (c *sharingConn) Write(b []byte) (written int, err error) {
 	return written, nil
 }
 
-func (c *sharingConn) until() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deadline
-}
-
 // SetWriteDeadline implements net.Conn.
 func (c *sharingConn) SetWriteDeadline(t time.Time) error {
-	c.mu.Lock()
-	c.deadline = t
-	c.mu.Unlock()
+	c.until.Store(t)
 	return c.Conn.SetWriteDeadline(t)
 }
 

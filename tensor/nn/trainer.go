@@ -81,7 +81,7 @@ func (m *Model) Trainer(batch int, loss Loss) *Trainer {
 	if loss == nil {
 		panic("nn: Trainer: loss is nil: give one, such as CrossEntropy()")
 	}
-	t := &Trainer{model: m, loss: loss}
+	t := &Trainer{model: m, loss: loss, lanes: make([]lane, 1)}
 	t.tell = t.finished
 	most := m.pass
 	if m.layers.WholeBatch {
@@ -125,11 +125,7 @@ func (t *Trainer) reserve(n int) int {
 		lanes = 1
 	}
 	for len(t.lanes) < lanes {
-		l := lane{}
-		if len(t.lanes) > 0 {
-			l.grad = make(tensor.Vector, m.layout.Len())
-		}
-		t.lanes = append(t.lanes, l)
+		t.lanes = append(t.lanes, lane{grad: make(tensor.Vector, m.layout.Len())})
 	}
 	return lanes
 }
@@ -176,17 +172,16 @@ func (t *Trainer) add(grad tensor.Vector, lanes, from int) {
 // listen has the last pass of a batch tell of what it has finished.
 func (t *Trainer) listen(w *worker) {
 	top, whole := w.step.(*chain)
-	if !whole || t.job.step > 1 || !t.job.learns {
+	if !whole || t.job.step > 1 {
 		return
 	}
 	if t.passLen(t.job.examples) == t.job.examples {
 		top.factors = t.Factors
 	}
-	if t.Ready == nil {
-		return
+	if t.Ready != nil {
+		t.Ready(t.rest)
+		top.done = t.tell
 	}
-	t.Ready(t.rest)
-	top.done = t.tell
 }
 
 // finished tells that the last pass has the values of its lane's gradient from one on.

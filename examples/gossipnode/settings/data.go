@@ -136,13 +136,10 @@ func parsePart(text string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
 	}
-	i, n, ok := strings.Cut(text, "/")
-	if ok {
-		if part, err = strconv.Atoi(i); err == nil {
-			parts, err = strconv.Atoi(n)
-		}
-	}
-	if !ok || err != nil || parts < 1 || parts > MaxPeers || part < 0 || part >= parts {
+	i, n, _ := strings.Cut(text, "/")
+	part, err = strconv.Atoi(i)
+	parts, err2 := strconv.Atoi(n)
+	if err != nil || err2 != nil || parts < 1 || parts > MaxPeers || part < 0 || part >= parts {
 		return 0, 0, cli.Faultf("part", "%q: want I/N, as in 0/4, with N from 1 to %d and I from 0 to N-1", text, MaxPeers)
 	}
 	return part, parts, nil
@@ -158,13 +155,10 @@ func parseSize(text string) (width, height int, err error) {
 	if text == "" {
 		return 0, 0, nil
 	}
-	w, h, ok := strings.Cut(text, "x")
-	if ok {
-		if width, err = strconv.Atoi(w); err == nil {
-			height, err = strconv.Atoi(h)
-		}
-	}
-	if !ok || err != nil || width < 1 || height < 1 || width > dataset.MaxPixels/height {
+	w, h, _ := strings.Cut(text, "x")
+	width, err = strconv.Atoi(w)
+	height, err2 := strconv.Atoi(h)
+	if err != nil || err2 != nil || width < 1 || height < 1 || width > dataset.MaxPixels/height {
 		return 0, 0, cli.Faultf(sizeFlag, "%q: want WxH, as in 96x64, of at most %d pixels", text, dataset.MaxPixels)
 	}
 	return width, height, nil

@@ -53,9 +53,7 @@ func (s *trainSettings) register(flags *pflag.FlagSet) {
 
 func (s trainSettings) faults() []error {
 	var faults cli.Faults
-	faults.Add(
-		cli.OneOf("codec", s.Codec, append(quant.Names(), quant.Auto)),
-	)
+	faults.Add(cli.OneOf("codec", s.Codec, append(quant.Names(), quant.Auto)))
 	faults.Add(s.optimizerSettings.faults()...)
 	faults.Add(s.StrategySettings.faults()...)
 	faults.Add(s.combinations()...)

@@ -256,9 +256,12 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 	return simulation, s.updateFault(simulation.Work)
 }
 
+// steps are those of each peer, if all make as many.
+func (s *Settings) steps(work peer.Work) uint64 { return cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers)) }
+
 // updateFault is an error if peers with local steps would make no update: the run would teach nobody anything.
 func (s *Settings) updateFault(work peer.Work) error {
-	steps := cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers))
+	steps := s.steps(work)
 	if every := s.Outer().Every; s.Local() && steps < uint64(every) {
 		return cli.Usage(cli.Faultf("every", "%d: each of %d peers makes %d steps, so there is no update: give a smaller number, or more --epochs or --steps", every, s.Peers, steps))
 	}
@@ -292,9 +295,5 @@ func (s *Settings) Take(strategy, codec string) {
 
 // Expected is about how long a run takes if nobody waits.
 func (s *Settings) Expected(work peer.Work) time.Duration {
-	steps := work.StepsPerPeer
-	if steps == 0 {
-		steps = work.Steps / uint64(s.Peers)
-	}
-	return time.Duration(steps) * s.StepTime
+	return time.Duration(s.steps(work)) * s.StepTime
 }
