@@ -110,10 +110,8 @@ func (p Pace) faults() (faults []error) {
 	if p.Partial && p.Drift > 0 {
 		faults = append(faults, errors.New("Partial with Drift: partial exchanges take the time of H steps, and Drift has no H; set Every"))
 	}
-	for name, value := range map[string]float64{"Drift": p.Drift, "BytesPerHour": p.BytesPerHour} {
-		if !(value >= 0 && value <= math.MaxFloat64) {
-			faults = append(faults, fmt.Errorf("%s is %v: want 0, which is none, or more", name, value))
-		}
+	if !(p.Drift >= 0 && p.Drift <= math.MaxFloat64 && p.BytesPerHour >= 0 && p.BytesPerHour <= math.MaxFloat64) {
+		faults = append(faults, fmt.Errorf("Drift is %v and BytesPerHour %v: want 0, which is none, or more", p.Drift, p.BytesPerHour))
 	}
 	return faults
 }

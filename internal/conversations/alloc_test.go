@@ -109,7 +109,7 @@ func TestTransferAllocations(t *testing.T) {
 	for i, sliceLen := range []int{values, sliceLen} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRoom(t, setting{sliceLen: sliceLen, traits: collective.Traits{Gradients: true}})
-			if err := r.a.Host.Replica.PutGradient(make([]float32, values), 1); err != nil {
+			if err := r.a.Host.Replica.PutRange(make([]float32, values), 0, values, 1); err != nil {
 				t.Fatal(err)
 			}
 			for name, n := range allocationsOf(func(i int) { r.gives(averaging.ExchangeID(i + 1)) }) {

@@ -240,7 +240,7 @@ func TestATransferGoesOneWay(t *testing.T) {
 		for i := range gradient {
 			gradient[i] = 2
 		}
-		if err := r.a.Host.Replica.PutGradient(gradient, 4); err != nil {
+		if err := r.a.Host.Replica.PutRange(gradient, 0, len(gradient), 4); err != nil {
 			t.Fatal(err)
 		}
 		before := r.b.model()

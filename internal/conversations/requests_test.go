@@ -85,7 +85,7 @@ func TestATransferThatNobodyTakesIsRefused(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRoom(t, setting{traits: collective.Traits{Gradients: true}})
 			r.b.Host.Traits.Gradients, r.b.loop.refuses = takes, averaging.Round
-			if err := r.a.Host.Replica.PutGradient(make([]float32, values), 1); err != nil {
+			if err := r.a.Host.Replica.PutRange(make([]float32, values), 0, values, 1); err != nil {
 				t.Fatal(err)
 			}
 			given := r.gives(1)

@@ -33,14 +33,9 @@ func (r *Replica) UseGradients() *Factors {
 	return r.buffers.factors
 }
 
-// PutGradient copies a gradient, which must have Len values, into Gradient: the mean
-// over so many samples, with what codes have lost of the ones before. It fails with ErrDiverged if the gradient is not finite, and
+// PutRange copies the values from an offset to another, exclusive, of a gradient, which must have Len values, into Gradient: the mean
+// over so many samples, with what codes have lost of the ones before. It fails with ErrDiverged if they are not finite, and
 // leaves Gradient as it was.
-func (r *Replica) PutGradient(gradient tensor.Vector, samples float64) error {
-	return r.PutRange(gradient, 0, len(gradient), samples)
-}
-
-// PutRange is PutGradient for the values from an offset to another, exclusive.
 func (r *Replica) PutRange(gradient tensor.Vector, from, to int, samples float64) error {
 	r.mustFit(gradient)
 	if !(samples >= 1 && samples <= wire.MaxWeight) {

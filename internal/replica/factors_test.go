@@ -62,7 +62,7 @@ func (a *averager) putFactored(t tester, rng *rand.Rand, rank int) {
 		a.UseGradients().Put(at.Offset, inputs[:half*at.Shape[1]], errors[:half*at.Shape[0]])
 		a.UseGradients().Put(at.Offset, inputs[half*at.Shape[1]:], errors[half*at.Shape[0]:])
 	}
-	if err := a.PutGradient(gradient, float64(rank)); err != nil {
+	if err := a.PutRange(gradient, 0, len(gradient), float64(rank)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -26,7 +26,7 @@ func TestLoadLeavesOutWhatNobodyTakes(t *testing.T) {
 	}
 	long := make(tensor.Vector, a.Len())
 	long[3] = 1e9
-	if err := a.PutGradient(long, 5); err != nil {
+	if err := a.PutRange(long, 0, len(long), 5); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Load(0, 1, true, false); !errors.Is(err, replica.ErrDiverged) {

@@ -44,7 +44,7 @@ func TestWhatCodesLoseComesLater(t *testing.T) {
 				own := make(tensor.Vector, of) // of b, which is heard by nobody else
 				for k := range uint64(n) {
 					for m, g := range map[*averager]tensor.Vector{a: gradient, b: own} {
-						if err := m.PutGradient(g, 3); err != nil {
+						if err := m.PutRange(g, 0, len(g), 3); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -74,16 +74,16 @@ func TestAnAttemptThatBreaksOffLosesNothing(t *testing.T) {
 	gradient[0], gradient[1] = 1, 1e-3
 	for name, round := range rounds {
 		for attempts := range 3 {
-			if err := a.PutGradient(gradient, 3); err != nil {
+			if err := a.PutRange(gradient, 0, len(gradient), 3); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.PutGradient(make(tensor.Vector, of), 3); err != nil {
+			if err := b.PutRange(make(tensor.Vector, of), 0, of, 3); err != nil {
 				t.Fatal(err)
 			}
 			for range attempts + 1 {
 				round(t, a, b, "int8", 1)
 			}
-			if err := a.PutGradient(make(tensor.Vector, of), 3); err != nil { // takes what is carried
+			if err := a.PutRange(make(tensor.Vector, of), 0, of, 3); err != nil { // takes what is carried
 				t.Fatal(err)
 			}
 			a.send(t, b, terms(t, "raw", 2, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}), whole)
@@ -104,14 +104,14 @@ func TestAPartThatBeginsAnewForgetsOnlyItsOwn(t *testing.T) {
 		gradient[i] = 1
 	}
 	gradient[1], gradient[of-2] = 1e-3, 1e-3
-	if err := a.PutGradient(gradient, 1); err != nil {
+	if err := a.PutRange(gradient, 0, len(gradient), 1); err != nil {
 		t.Fatal(err)
 	}
 	rounds["to a server"](t, a, b, "int8", 1)
 	if err := a.Load(1, 2, false, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.PutGradient(make(tensor.Vector, of), 1); err != nil {
+	if err := a.PutRange(make(tensor.Vector, of), 0, of, 1); err != nil {
 		t.Fatal(err)
 	}
 	b.Clear(0, 1)
@@ -127,14 +127,14 @@ func TestAnotherModelForgetsWhatCodesHaveLost(t *testing.T) {
 	a, b := largeAverager(t, of), largeAverager(t, of)
 	gradient := make(tensor.Vector, of)
 	gradient[0], gradient[1] = 1, 1e-3
-	if err := a.PutGradient(gradient, 1); err != nil {
+	if err := a.PutRange(gradient, 0, len(gradient), 1); err != nil {
 		t.Fatal(err)
 	}
 	rounds["to a server"](t, a, b, "int8", 1)
 	if err := a.Replace(make(tensor.Vector, of)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.PutGradient(make(tensor.Vector, of), 1); err != nil {
+	if err := a.PutRange(make(tensor.Vector, of), 0, of, 1); err != nil {
 		t.Fatal(err)
 	}
 	a.send(t, b, terms(t, "raw", 2, collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}), whole)

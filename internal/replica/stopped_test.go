@@ -24,7 +24,7 @@ func TestStoppedSenderChangesNothing(t *testing.T) {
 		for i := range gradient {
 			gradient[i] = 1 / float32(3+i)
 		}
-		if err := a.PutGradient(gradient, 1); err != nil {
+		if err := a.PutRange(gradient, 0, len(gradient), 1); err != nil {
 			t.Fatal(err)
 		}
 		var stopped atomic.Bool

@@ -68,7 +68,7 @@ func (a *averager) put(t tester, rng *rand.Rand, samples int) tensor.Vector {
 	for i := range gradient {
 		gradient[i] = float32(rng.IntN(17) - 8)
 	}
-	if err := a.PutGradient(gradient, float64(samples)); err != nil {
+	if err := a.PutRange(gradient, 0, len(gradient), float64(samples)); err != nil {
 		t.Fatal(err)
 	}
 	return gradient

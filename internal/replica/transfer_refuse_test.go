@@ -121,7 +121,7 @@ func TestSenderRefuses(t *testing.T) {
 		a := smallAveragers(t, 1)[0]
 		gradient := make(tensor.Vector, a.Len())
 		gradient[3] = c.value
-		if err := a.PutGradient(gradient, 1); err != nil {
+		if err := a.PutRange(gradient, 0, len(gradient), 1); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.sender.Begin(terms(t, c.codec, 1, m)); err != nil {
@@ -145,7 +145,7 @@ func TestTransfersRace(t *testing.T) {
 		for j := range ones {
 			ones[j] = 1
 		}
-		if err := from.PutGradient(ones, 2); err != nil {
+		if err := from.PutRange(ones, 0, len(ones), 2); err != nil {
 			t.Fatal(err)
 		}
 		group.Go(func() {
@@ -199,7 +199,7 @@ func roundOf(t tester, name string, values int) func() {
 	add.Codecs, pass.Codecs = add.Plan.Codecs(), pass.Plan.Codecs()
 	return func() {
 		for _, a := range all {
-			if err := a.PutGradient(gradient, 16); err != nil {
+			if err := a.PutRange(gradient, 0, len(gradient), 16); err != nil {
 				t.Fatal(err)
 			}
 			if err := a.Load(0, 1, false, false); err != nil {

@@ -167,7 +167,7 @@ func TestPassedOnSumsAreAlike(t *testing.T) {
 						gradient[j] = float32(rng.NormFloat64()) * 1e-3
 					}
 					gradient[0] = float32(math.Copysign(0, -1))
-					if err := all[i].PutGradient(gradient, 48+float64(i)); err != nil {
+					if err := all[i].PutRange(gradient, 0, len(gradient), 48+float64(i)); err != nil {
 						t.Fatal(err)
 					}
 					if err := all[i].Load(0, 1, false, false); err != nil {
@@ -313,12 +313,12 @@ func TestGradientsThatAreNone(t *testing.T) {
 	a := smallAveragers(t, 1)[0]
 	gradient := make(tensor.Vector, a.Len())
 	for _, samples := range []float64{0, 0.5, -1, math.NaN(), math.Inf(1)} {
-		if a.PutGradient(gradient, samples) == nil {
+		if a.PutRange(gradient, 0, len(gradient), samples) == nil {
 			t.Errorf("a gradient over %g samples was taken", samples)
 		}
 	}
 	gradient[3] = float32(math.NaN())
-	if err := a.PutGradient(gradient, 1); !errors.Is(err, replica.ErrDiverged) {
+	if err := a.PutRange(gradient, 0, len(gradient), 1); !errors.Is(err, replica.ErrDiverged) {
 		t.Errorf("a gradient of NaN: %v", err)
 	}
 	m := collective.Transfer{From: collective.Gradient, Into: collective.Sum, Parts: 1}

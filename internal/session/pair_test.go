@@ -154,7 +154,7 @@ func (x *pair) peer(name string, shift float32) *peer {
 		for i := range gradient {
 			gradient[i] = shift + 1
 		}
-		if err := r.PutGradient(gradient, 4); err != nil {
+		if err := r.PutRange(gradient, 0, len(gradient), 4); err != nil {
 			x.t.Fatal(err)
 		}
 	}
