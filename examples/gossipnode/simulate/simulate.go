@@ -257,7 +257,9 @@ func (s *Settings) Simulation(task *simulatedTask, world peertest.World) (peerte
 }
 
 // steps are those of each peer, if all make as many.
-func (s *Settings) steps(work peer.Work) uint64 { return cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers)) }
+func (s *Settings) steps(work peer.Work) uint64 {
+	return cmp.Or(work.StepsPerPeer, work.Steps/uint64(s.Peers))
+}
 
 // updateFault is an error if peers with local steps would make no update: the run would teach nobody anything.
 func (s *Settings) updateFault(work peer.Work) error {
