@@ -78,7 +78,7 @@ func TestWithTorch(t *testing.T) {
 		t.Skip("MURMURATION_TORCH names no python that has torch: make torch")
 	}
 	picture := filepath.Join(t.TempDir(), "cnn.svg")
-	out := ran(t, python, []string{"PYTHONPATH=examples/python", "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1"}, "examples/gallery/cnn/cnn.py", picture, "--steps", "600")
+	out := ran(t, python, []string{"PYTHONPATH=examples/python", "PYTHONDONTWRITEBYTECODE=1"}, "examples/gallery/cnn/cnn.py", picture, "--steps", "600")
 	gallerytest.Sound(t, picture)
 	if n := len(regexp.MustCompile(`machine [12]: accuracy (0\.[6-9]|1\.0)`).FindAllString(out, -1)); n != 2 {
 		t.Errorf("%d machines have learned:\n%s", n, out)

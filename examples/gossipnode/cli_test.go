@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -265,5 +266,32 @@ func TestFaultNamesSource(t *testing.T) {
 		if code != cli.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, text)
 		}
+	}
+}
+
+// TestHelpAllIsThere shows that each command whose --help speaks of --help-all takes it, and that a command without
+// it shows all its flags: status, invite and topology hid --run-key, and refused --help-all.
+func TestHelpAllIsThere(t *testing.T) {
+	_, commands, _ := try("--help")
+	_, commands, _ = strings.Cut(commands, "\nCommands:\n")
+	commands, _, _ = strings.Cut(commands, "\n\n")
+	seen := 0
+	for line := range strings.Lines(commands) {
+		command := strings.Fields(line)[0]
+		if command == "help" {
+			continue
+		}
+		seen++
+		_, some, _ := try(command, "--help")
+		code, all, _ := try(command, "--help-all")
+		if said := strings.Contains(some, "with --help-all"); said != (code == cli.ExitDone) {
+			t.Errorf("%s --help speaks of --help-all: %v, which ends with exit code %d", command, said, code)
+		}
+		if slices.Contains([]string{"status", "invite", "topology"}, command) && !strings.Contains(some+all, "--run-key string") {
+			t.Errorf("no help of %s has --run-key", command)
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d commands seen, want all", seen)
 	}
 }

@@ -52,6 +52,12 @@ func isEd25519(id peer.ID) bool {
 	return err == nil
 }
 
+// ID is the peer id of a key.
+func ID(key ed25519.PublicKey) (transport.PeerID, error) {
+	id, err := idOfKey(key)
+	return transport.PeerID(id.String()), err
+}
+
 func idOfKey(public ed25519.PublicKey) (peer.ID, error) {
 	key, err := crypto.UnmarshalEd25519PublicKey(public)
 	if err != nil {

@@ -7,6 +7,7 @@ plays both on this machine. On two, `cnn.py --machine 0` prints an address, and 
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -67,8 +68,8 @@ def main():
     if options.machine is not None:
         return train(options.machine, options.peers, options.steps, options.history)
     with tempfile.TemporaryDirectory() as folder:
-        def start(machine, *more):
-            return subprocess.Popen([sys.executable, __file__, "--machine", str(machine), "--steps", str(options.steps), "--history", folder + "/stripes.jsonl", *more], stdout=subprocess.PIPE, text=True)
+        def start(machine, *more):  # with one thread each: more are in each other's way, and a step takes ten times as long
+            return subprocess.Popen([sys.executable, __file__, "--machine", str(machine), "--steps", str(options.steps), "--history", folder + "/stripes.jsonl", *more], stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
         first = start(0)
         second = start(1, "--peers", first.stdout.readline().split()[-1])
         print(second.communicate()[0].splitlines()[-1], first.communicate()[0], sep="\n", end="")

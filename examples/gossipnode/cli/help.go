@@ -102,7 +102,7 @@ func byTopic(flags *pflag.FlagSet) (topics []topic, left int) {
 		if f.Hidden {
 			return
 		}
-		if _, shown := f.Annotations[common]; !shown && name != others {
+		if _, shown := f.Annotations[common]; !shown && name != others && flags.Lookup(helpAllFlag) != nil {
 			left++
 			return
 		}

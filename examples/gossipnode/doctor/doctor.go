@@ -170,7 +170,7 @@ func (f findings) MarshalJSON() ([]byte, error) {
 
 // checkAdmission checks the list and the run's key.
 func checkAdmission(s settings.Settings) (_ peer.Admission, found []diagnosis) {
-	if s.Allow == "" && s.RunKey == "" {
+	if s.Allow == "" && !s.Keyed() {
 		return peer.Admission{}, nil
 	}
 	const what = "admission"

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli/clitest"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/keys"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
+	"github.com/seed-97356399/murmuration/examples/gossipnode/token"
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/transport"
 )
@@ -61,5 +62,11 @@ func TestDoctorAsksForTheKey(t *testing.T) {
 	}
 	if found, _ := diagnose(t, "--join", address, "--run-key", path); found["run"].Level != levelOK || found["admission"].Level != levelOK {
 		t.Errorf("doctor with the key finds %+v", found)
+	}
+	at, id, _ := strings.Cut(address, "/p2p/")
+	invitation := token.Of("murmuration", id, []string{at})
+	invitation.Secret = key
+	if found, _ := diagnose(t, "--join", invitation.String()); found["run"].Level != levelOK || found["admission"].Level != levelOK {
+		t.Errorf("doctor with a token that holds the key finds %+v", found)
 	}
 }

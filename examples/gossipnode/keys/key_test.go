@@ -3,6 +3,7 @@ package keys
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
@@ -19,6 +20,15 @@ import (
 
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 )
+
+// TestIDMakesNoTransport shows that an id is computed from its key alone: a whole libp2p host, made and closed for it,
+// now and then wrote a line of its own log among what keygen says.
+func TestIDMakesNoTransport(t *testing.T) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	if n := testing.AllocsPerRun(5, func() { _, _ = ID(key) }); n > 100 {
+		t.Errorf("%v allocations for an id", n)
+	}
+}
 
 // TestKeygen shows that a key is written for its owner only, is read again as
 // the same identity, and is overwritten only by who says so.
