@@ -137,7 +137,7 @@ const remembered = 4
 type estimate struct {
 	errs   []float64 // of the model after each of the last trainings, on rows that it had not seen
 	rows   float64   // that it had been trained on by then
-	least  float64   // of the errors since old rows were dropped, or what was the least before, and worse
+	least  float64   // the least of the errors since old rows were dropped; until one is lower, the former least plus worse
 	vain   int       // trainings in a row that left far more than that
 	regret float64
 	step   float64 // seconds, of the last training

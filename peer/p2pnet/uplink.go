@@ -21,7 +21,7 @@ type Uplink struct {
 	mu      sync.Mutex
 	virtual float64   // tag of the last write that was let through
 	free    time.Time // when all that was let through has been sent
-	busy    bool      // it is not yet that late
+	busy    bool      // that is yet to come, and a timer waits for it
 	waiting []*write
 }
 
@@ -112,7 +112,7 @@ func (s *UplinkShare) send(bytes int, gone <-chan struct{}, deadline time.Time) 
 // through need not wait for that: its next write is then among those of which the first is chosen, so that a share
 // with one connection has its weight too. The caller holds the lock.
 func (u *Uplink) next() {
-	for u.busy = len(u.waiting) > 0; len(u.waiting) > 0; u.busy = false {
+	for u.busy = false; len(u.waiting) > 0 && !u.busy; {
 		w := slices.MinFunc(u.waiting, func(a, b *write) int { return cmp.Compare(a.tag, b.tag) })
 		u.waiting = slices.DeleteFunc(u.waiting, func(other *write) bool { return other == w })
 		u.virtual = w.tag
@@ -122,12 +122,12 @@ func (u *Uplink) next() {
 		u.free = u.free.Add(time.Duration(float64(w.bytes) / u.rate * float64(time.Second)))
 		close(w.turn)
 		if wait := time.Until(u.free); wait > 0 {
+			u.busy = true
 			time.AfterFunc(wait, func() {
 				u.mu.Lock()
 				defer u.mu.Unlock()
 				u.next()
 			})
-			return
 		}
 	}
 }

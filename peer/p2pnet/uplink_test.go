@@ -119,6 +119,24 @@ func TestTheRunNearerItsEndIsNotSlowed(t *testing.T) {
 	})
 }
 
+// TestWhoComesAfterALateTimerWaits: when a timer fires late, several writes are let through at once, and whoever comes after these
+// waits for the link as ever.
+func TestWhoComesAfterALateTimerWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, began := uplink(t, 1e6), time.Now()
+		u.mu.Lock()
+		for range 3 { // of 3 ms each, 5 ms late
+			u.waiting = append(u.waiting, &write{bytes: 3000, turn: make(chan struct{})})
+		}
+		u.next()
+		u.mu.Unlock()
+		u.Share().send(3000, nil, time.Time{})
+		if took := time.Since(began); took != 4*time.Millisecond {
+			t.Errorf("its turn came after %s, want the 1 ms that the first two are ahead and the 3 ms of the third", took)
+		}
+	})
+}
+
 // TestShortMessagesDoNotWait on an uplink that has room.
 func TestShortMessagesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

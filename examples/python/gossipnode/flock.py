@@ -190,7 +190,7 @@ class Flock:
         except Lost as err:
             if self._on_lost == "raise":
                 raise
-            steps = (self._posted or self._since).steps
+            steps = self._since.plus(self._posted or Done()).steps
             warnings.warn(f"the flock was left without the last {steps} steps: {err}", stacklevel=2)
         finally:
             self._end(closed=True, failed=failed)
@@ -223,7 +223,8 @@ class Flock:
     def _begin(self) -> None:
         """Begins a life in the flock with the model as it is: the steps are in the values to begin with."""
         self._since, self._spent = Done(), 0.0
-        self._posted: Optional[Done] = None  # of a commit that has not been answered yet
+        self._posted: Optional[Done] = None  # of a commit that has not been answered, or its answer not heeded, yet
+        self._answer: Optional[Answer] = None  # its answer, until that is heeded: a signal may come between
         of = self._binary, self._memory, self._log
         self._sidecar = SharedSidecar(self._ranks, *of) if self._ranks else sidecar.Sidecar(*of)
         self._finalizer = weakref.finalize(self, self._sidecar.end)
@@ -296,7 +297,7 @@ class Flock:
         self._fill()
         request = {"op": "commit", **self._told()}
         self._posted, self._since = self._since, Done()
-        self._answered("post", lambda connection: connection.post(request))
+        self._answered("sending a commit", lambda connection: connection.post(request))
         self._spent = time.perf_counter() - began
 
     def _settle(self, at_once: bool = False) -> None:
@@ -305,12 +306,12 @@ class Flock:
             return
         began = time.perf_counter()
         try:
-            answer = self._answered("commit", lambda connection: connection.answer())
+            self._answer = self._answer or self._answered("commit", lambda connection: connection.answer())
         except Refused:
             self._posted, self._since = None, self._since.plus(posted)
             raise
-        self._posted = None
-        self._heed(answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
+        self._heed(self._answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
+        self._answer = self._posted = None
         self._failures, self._spent = 0, self._spent + time.perf_counter() - began
         self._note()
 

@@ -8,6 +8,8 @@ LINES_OF_A_RUN = 200
 
 
 class History:
+    """Lines with the keys of --history; what is not known is None."""
+
     def __init__(self) -> None:
         self.lines: List[Dict[str, Any]] = []
         self.accuracy: Optional[float] = None

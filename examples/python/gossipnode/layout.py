@@ -26,7 +26,7 @@ class TensorRange(Range):
     """A parameter or buffer of a module. One that is float32, contiguous and on the CPU is moved
     into the memory, so that nothing is ever copied; any other has a copy there (staged). Before a commit
     fill brings the memory up to date, and refuses what has been moved; after it take copies back or, where the
-    training went on, correct adds what has changed."""
+    training went on, correct adds what has changed, once: a signal may have it called again."""
 
     def __init__(self, torch: Any, held: Dict[str, Any], key: str, name: str, kind: str, sharing: str, is_buffer: bool, staged: bool):
         tensor = held[key]
@@ -64,13 +64,17 @@ class TensorRange(Range):
             self.view.copy_(trained)
 
     def correct(self) -> None:
+        if self._sent is None:
+            return
         trained = self._trained()
         trained.copy_(trained.float() + (self.view.to(trained.device) - self._sent))
+        self._sent = None
         if self._master is not None:
             self._tensor.detach().copy_(trained)
 
     def take(self) -> None:
         if self.staged:
+            self._sent = None
             self._held[self._key].detach().copy_(self.view)
             if self._master is not None:
                 self._master.detach().copy_(self.view)

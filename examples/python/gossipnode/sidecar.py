@@ -140,4 +140,4 @@ class Sidecar:
             raise Lost(f"{op}: {err}; the sidecar {self.program} {how} (what it has logged tells more); "
                        "the model is intact: join again to go on") from err
 
-    heard = hear  # by all processes of the peer
+    heard = hear  # the same in all processes of the peer, which here is this one

@@ -258,7 +258,7 @@ class WithTheFakeBridge(WithAnyBridge, Case):
         flock.step()
         flock.step()
         flock._sidecar.process.kill()
-        with self.assertWarnsRegex(UserWarning, "without the last 2 steps"):
+        with self.assertWarnsRegex(UserWarning, "without the last 2 steps: .*commit"):
             flock.close()
 
     def test_refused_by_the_flock(self):

@@ -1,5 +1,6 @@
 """Torch models that train on while their steps are handed over."""
 
+import signal
 import unittest
 import warnings
 from unittest import mock
@@ -101,6 +102,17 @@ class WithTheFakeBridge(Overlap, Case):
                         flock.step()
                 self.assertEqual(flock.commit().steps, {"post": 4, "_read": 6}[method])  # of another life two steps are in its first values alone
             self.assertEqual(model.weight.item(), 6)
+
+    def test_a_death_before_the_last_commit(self):
+        """What close says was lost: the steps under way, and those since."""
+        flock = self.join(nn.Linear(1, 1), every=2, overlap=True)
+        flock.step()
+        flock._sidecar.process.send_signal(signal.SIGSTOP)
+        flock.step()
+        flock.step()
+        flock._sidecar.process.kill()
+        with self.assertWarnsRegex(UserWarning, "without the last 3 steps"):
+            flock.close()
 
     def test_cuda_memory_is_pinned(self):
         """There is no GPU here: what CUDA would be told."""

@@ -7,9 +7,10 @@ import random
 import tempfile
 import unittest
 from array import array
+from unittest import mock
 
 import gossipnode
-from gossipnode.layout import ranges_of
+from gossipnode.layout import TensorRange, ranges_of
 
 try:
     import torch
@@ -208,6 +209,31 @@ class WithTheFakeBridge(WithAnyBridge, Case):
             connection._read = read
             flock.step()
             self.assertTrue(torch.equal(model.weight, torch.full_like(model.weight, 2)))
+
+    def test_a_signal_while_an_answer_is_taken(self):
+        """What others did arrives in all tensors, once: those that had it before the signal, and those that had not."""
+        for overlap in (False, True):
+            model = nn.Linear(2, 2).bfloat16()
+            for p in model.parameters():
+                nn.init.ones_(p)
+            with self.join(model, every=1, drift=0.5, overlap=overlap) as flock:
+                flock._history.due = lambda: False
+                second = flock._tensors[1]
+                name = "correct" if overlap else "take"
+                whole = getattr(TensorRange, name)
+
+                def cut(tensor):
+                    if tensor is second:
+                        raise KeyboardInterrupt
+                    whole(tensor)
+
+                flock._post()
+                with mock.patch.object(TensorRange, name, autospec=True, side_effect=cut), self.assertRaises(KeyboardInterrupt):
+                    flock._settle()
+                flock._settle()
+                for p in model.parameters():
+                    self.assertTrue(torch.equal(p, torch.full_like(p, 1.5)), p)
+                self.assertFalse(flock._posted)
 
 
 class Layout(unittest.TestCase):
