@@ -194,8 +194,10 @@ func (h *hall) Gather(ctx context.Context, name string, data []byte) ([][]byte, 
 		return m.blocks, nil
 	case <-ctx.Done():
 		h.mu.Lock()
-		m.blocks = slices.DeleteFunc(m.blocks, func(b []byte) bool { return len(b) == len(data) && (len(b) == 0 || &b[0] == &data[0]) })
-		h.mu.Unlock()
+		defer h.mu.Unlock()
+		if h.open[name] == m { // else it is over, and others read what was said
+			m.blocks = slices.DeleteFunc(m.blocks, func(b []byte) bool { return len(b) == len(data) && (len(b) == 0 || &b[0] == &data[0]) })
+		}
 		return nil, ctx.Err()
 	}
 }
