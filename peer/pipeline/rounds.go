@@ -42,7 +42,7 @@ func newRounds(p *Pipeline) *rounds {
 	return r
 }
 
-// look tells the machine who trains. The lock is held, as it is for all that follows but begin and receive.
+// look tells the machine who trains. The lock is held, as it is for all that follows but begin, left and receive.
 func (r *rounds) look(records []transport.Record) {
 	if r == nil {
 		return
@@ -68,6 +68,9 @@ func (r *rounds) look(records []transport.Record) {
 func (r *rounds) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		return true
+	}
 	version := r.trainer.Version()
 	if r.machine.Begin(r.now(), version) {
 		for _, s := range r.stages {
@@ -123,6 +126,16 @@ func (r *rounds) end() {
 			s.carryOut(s.machine.Enter(r.now(), r.round+1))
 		}
 	}
+}
+
+// left tells whether this member has left the rounds, so that no step is made: then the next follows. The caller does not hold the lock.
+func (r *rounds) left() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		r.end()
+	}
+	return r.ended
 }
 
 // send sends another member how far this one is.

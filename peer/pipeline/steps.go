@@ -23,7 +23,7 @@ type steps struct {
 func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan struct{}) (peer.Result, error) {
 	p.begin(x, grad)
 	defer p.leave()
-	if p.rounds != nil && !p.rounds.ended && !p.rounds.begin() {
+	if p.rounds != nil && !p.rounds.begin() {
 		p.made = true
 		return peer.Result{Empty: true}, nil // for the mean of its stage
 	}
@@ -37,7 +37,9 @@ func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 		select {
 		case j := <-p.jobs:
 			if d := j.stage.desk; j.Kind == stages.Step {
+				p.mu.Lock() // for end, which holds it
 				d.due = true
+				p.mu.Unlock()
 			} else {
 				useless := d.compute(j)
 				j.stage.tell(func() []stages.Action { return j.stage.machine.Computed(p.now(), j.At, useless) })
@@ -69,10 +71,7 @@ func (p *steps) due() (r peer.Result, due bool) {
 	if !p.stages[0].desk.due || p.rounds != nil && slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.desk.due }) {
 		return r, false
 	}
-	if p.rounds != nil && p.rounds.ended {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.rounds.end()
+	if p.rounds != nil && p.rounds.left() {
 		return r, false
 	}
 	if p.rounds != nil && p.stages[0].desk.Samples == 0 { // others of the stage have had all of the round, or the step was not made
