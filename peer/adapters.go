@@ -71,7 +71,9 @@ func (a *adapters) obeying(changed func(string, []control.Change), life *tasks.L
 		listed := func(n control.Change) bool { return n.Do == control.Admit || n.Do == control.Expel }
 		ofList := slices.DeleteFunc(slices.Clone(changes), func(n control.Change) bool { return !listed(n) })
 		if others := slices.DeleteFunc(changes, listed); len(others) > 0 {
-			func() { defer turn.take()(); changed(why, others) }() // and not while it waits for room below
+			release := turn.take() // before it waits for room below
+			changed(why, others)
+			release()
 		}
 		if len(ofList) > 0 && life.Spawn(func(context.Context) {
 			select {

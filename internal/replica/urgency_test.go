@@ -15,7 +15,14 @@ var partials = flag.Int("partials", 20_000, "the partial exchanges after which n
 // partial is a replica of so many slices of one value, with what orders its exchanges.
 func partial(t *testing.T, slices int) (*Replica, *order, Terms) {
 	t.Helper()
-	layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{slices}})
+	raw, _ := coding.ByID(coding.Raw)
+	return slicesOfOne(t, tensor.Spec{Name: "w", Shape: []int{slices}}), &order{}, Terms{Plan: coding.Uniform(raw), Partial: true}
+}
+
+// slicesOfOne is a replica of these ranges, in slices of one value.
+func slicesOfOne(t *testing.T, ranges ...tensor.Spec) *Replica {
+	t.Helper()
+	layout, err := tensor.NewLayout(ranges...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,8 +30,7 @@ func partial(t *testing.T, slices int) (*Replica, *order, Terms) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, _ := coding.ByID(coding.Raw)
-	return r, &order{}, Terms{Plan: coding.Uniform(raw), Partial: true}
+	return r
 }
 
 // carry has an exchange carry the first so many slices of its order, and returns them.
@@ -89,14 +95,7 @@ func TestWhatMovesGoesFirst(t *testing.T) {
 // TestPrioritiesCountInPartialExchanges: of slices that have waited and moved alike, those of the joint layer with the higher priority.
 func TestPrioritiesCountInPartialExchanges(t *testing.T) {
 	for _, first := range []int{0, 1} { // the joint layer with the higher priority
-		layout, err := tensor.NewLayout(tensor.Spec{Name: "w", Shape: []int{3, 1}}, tensor.Spec{Name: "b", Shape: []int{3}, Kind: tensor.Bias})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := New(tensor.NewParams(layout), Options{SliceLen: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := slicesOfOne(t, tensor.Spec{Name: "w", Shape: []int{3, 1}}, tensor.Spec{Name: "b", Shape: []int{3}, Kind: tensor.Bias})
 		raw, _ := coding.ByID(coding.Raw)
 		o, plan := &order{}, coding.Plan{{Codec: raw, Exact: raw, Proportion: 100}, {Codec: raw, Exact: raw, Proportion: 100}}
 		plan[first].Priority = 1

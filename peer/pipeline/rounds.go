@@ -42,7 +42,7 @@ func newRounds(p *Pipeline) *rounds {
 	return r
 }
 
-// look tells the machine who trains. The lock is held, as it is for all that follows but begin, left and receive.
+// look tells the machine who trains. The lock is held, as it is for all that follows but begin, follow and receive.
 func (r *rounds) look(records []transport.Record) {
 	if r == nil {
 		return
@@ -128,8 +128,8 @@ func (r *rounds) end() {
 	}
 }
 
-// left tells whether this member has left the rounds, so that no step is made: then the next follows. The caller does not hold the lock.
-func (r *rounds) left() bool {
+// follow goes on to the next round without a step if this member has left them, and tells whether it has. The caller does not hold the lock.
+func (r *rounds) follow() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {

@@ -37,7 +37,7 @@ func (p *steps) gradient(ctx context.Context, x, grad tensor.Vector, over <-chan
 		select {
 		case j := <-p.jobs:
 			if d := j.stage.desk; j.Kind == stages.Step {
-				p.mu.Lock() // for end, which holds it
+				p.mu.Lock() // end reads it with the lock held
 				d.due = true
 				p.mu.Unlock()
 			} else {
@@ -71,7 +71,7 @@ func (p *steps) due() (r peer.Result, due bool) {
 	if !p.stages[0].desk.due || p.rounds != nil && slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.desk.due }) {
 		return r, false
 	}
-	if p.rounds != nil && p.rounds.left() {
+	if p.rounds != nil && p.rounds.follow() {
 		return r, false
 	}
 	if p.rounds != nil && p.stages[0].desk.Samples == 0 { // others of the stage have had all of the round, or the step was not made

@@ -94,7 +94,8 @@ func (l links) starters() []int {
 }
 
 func (l links) measure(seed uint64) (figures, error) {
-	f := figures{Peers: len(l.of), Active: len(l.actives()), Passive: len(l.of) - len(l.actives()), load: l.loads()}
+	f := figures{Peers: len(l.of), Active: len(l.actives()), load: l.loads()}
+	f.Passive = f.Peers - f.Active
 	f.Diameter, f.Depth = l.lengths()
 	for _, list := range l.of {
 		f.Degree = max(f.Degree, len(list))

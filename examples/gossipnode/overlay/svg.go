@@ -64,6 +64,7 @@ func svg(l links, f figures) []byte {
 	actives := len(l.actives())
 	d := drawing{links: l, outer: topology.Active, large: actives, small: len(l.of) - actives}
 	caption := fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), d.large, d.small)
+	measured := fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", l.shape, f.Gap, f.Depth, f.LeastOverLink, f.MostOverLink)
 	if d.large < d.small {
 		d.outer, d.large, d.small = topology.Passive, d.small, d.large
 	}
@@ -73,7 +74,7 @@ func svg(l links, f figures) []byte {
 	fmt.Fprintf(&d.body, `<rect width="%g" height="%g" %s/>`+"\n", svgWidth, svgHeight, d.paint("paper", "fill", paper()))
 	reaches := d.drawLinks()
 	d.drawPeers()
-	d.drawLegend(reaches, caption, fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", l.shape, f.Gap, f.Depth, f.LeastOverLink, f.MostOverLink))
+	d.drawLegend(reaches, caption, measured)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="system-ui,sans-serif" role="img">`+"\n", svgWidth, svgHeight)
 	fmt.Fprintf(&out, "<title>%s</title>\n<style>@media(prefers-color-scheme:dark){%s}</style>\n", caption, d.dark.String())

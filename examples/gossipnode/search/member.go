@@ -166,7 +166,8 @@ func (m *member) hold() {
 			}
 		}
 	}
-	m.report.Held, m.report.Brings = slices.SortedFunc(maps.Keys(m.models), func(a, b search.Held) int { return a.Trial - b.Trial }), nil
+	m.report.Held = slices.SortedFunc(maps.Keys(m.models), func(a, b search.Held) int { return a.Trial - b.Trial })
+	m.report.Brings = nil
 }
 
 // follow begins what the plan gives this member, and ends what it does not.
