@@ -11,12 +11,13 @@ import (
 
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // masking starts peers whose sums have masks or not.
-func masking(t testing.TB, peers int, masked *bool, loopback bool) *peertest.Flock {
+func masking(t testing.TB, peers int, masked *bool, shape topology.Shape, loopback bool) *peertest.Flock {
 	return peertest.Start(t, peertest.Config{Peers: peers, Loopback: loopback, Configure: func(_ int, c *peer.Config) {
-		c.Network.Sums = peer.Sums{Masked: masked, Timeout: 5 * time.Second}
+		c.Network.Sums = peer.Sums{Masked: masked, Timeout: 5 * time.Second, Topology: shape}
 	}})
 }
 
@@ -24,13 +25,15 @@ func masking(t testing.TB, peers int, masked *bool, loopback bool) *peertest.Flo
 // within what Sum says, the same at all, and with SumWithin too.
 func TestSumsWithMasks(t *testing.T) {
 	t.Parallel()
-	t.Run("memory", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testMasked(t, false) }) })
-	t.Run("loopback", func(t *testing.T) { testMasked(t, true) })
+	for _, shape := range topology.Shapes() {
+		t.Run("memory, "+shape.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testMasked(t, shape, false) }) })
+	}
+	t.Run("loopback", func(t *testing.T) { testMasked(t, topology.Tree, true) })
 }
 
-func testMasked(t *testing.T, loopback bool) {
+func testMasked(t *testing.T, shape topology.Shape, loopback bool) {
 	const n, largest = 5, 1 << 40
-	f := masking(t, n, new(true), loopback)
+	f := masking(t, n, new(true), shape, loopback)
 	for round := range 10 {
 		got := sumAll(f, func(i int, p *peer.Peer) summed {
 			return sumOf(t.Context(), p, fmt.Sprint("sum ", round), float64(i), 1, -1, largest-float64(i), 0)
@@ -70,8 +73,8 @@ func TestSumsThatMasksRefuse(t *testing.T) {
 				}
 			}
 		}
-		all(masking(t, 2, new(true), false), peer.ErrTooFew, "a sum with masks needs 3", "two", 1)
-		three := masking(t, 3, new(true), false)
+		all(masking(t, 2, new(true), topology.Exponential, false), peer.ErrTooFew, "a sum with masks needs 3", "two", 1)
+		three := masking(t, 3, new(true), topology.Exponential, false)
 		all(three, peer.ErrNotFinite, "", "overflow", math.MaxFloat64)
 		for _, largest := range []float64{0.5, math.Inf(1), math.NaN(), -1} {
 			if _, _, err := peer.SumWithin(t.Context(), three.Peers[0].Node, "beyond", []float64{1}, largest); err == nil {
@@ -110,7 +113,7 @@ func BenchmarkMaskedSum(b *testing.B) {
 		b.Run(fmt.Sprint(length), func(b *testing.B) {
 			var took [2]time.Duration
 			var sent [2]uint64
-			flocks := [2]*peertest.Flock{masking(b, 4, new(false), true), masking(b, 4, new(true), true)}
+			flocks := [2]*peertest.Flock{masking(b, 4, new(false), topology.Exponential, true), masking(b, 4, new(true), topology.Exponential, true)}
 			vector := make([]float64, length)
 			bytes := func(f *peertest.Flock) (n uint64) {
 				for _, p := range f.Peers {

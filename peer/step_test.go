@@ -133,7 +133,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	_, err := peer.Start(t.Context(), peer.Config{
 		Params: &tensor.Params{},
-		Network: peer.Network{Identity: make([]byte, 3), Listen: []string{"anywhere"}, Relay: p2pnet.Relay{Via: []string{"192.0.2.1:1"}}, GossipKeys: [][]byte{{1}}, Carrier: 9, Control: control.Config{Operator: "12D3KooWshort"}, Sums: peer.Sums{Timeout: -1}, Partners: []peer.Partner{
+		Network: peer.Network{Identity: make([]byte, 3), Listen: []string{"anywhere"}, Relay: p2pnet.Relay{Via: []string{"192.0.2.1:1"}}, GossipKeys: [][]byte{{1}}, Carrier: 9, Control: control.Config{Operator: "12D3KooWshort"}, Sums: peer.Sums{Timeout: -1, Topology: 9}, Partners: []peer.Partner{
 			{ID: "nowhere"}, {ID: "a b", Addresses: []string{"x"}}, {ID: "spaced", Addresses: []string{"a b"}},
 		}},
 		Training: peer.Training{Exchange: peer.Exchange{Codec: quant.Policy{Codec: "zip"}, SliceLen: -1, Topology: 9, Pace: averaging.Pace{Every: -2}}, Optimizer: &optim.AdamW{Beta2: 1}, Schedule: optim.Schedule{Rate: -1, Warmup: 2, At: []float64{0.5, 0.2}}},
@@ -141,7 +141,7 @@ func TestConfigReportsAllFaultsAtOnce(t *testing.T) {
 	if !errors.Is(err, peer.ErrConfig) {
 		t.Fatal(err)
 	}
-	for _, fault := range []string{"Run", "Params", "tensor.NewParams", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "anywhere", "Relay.Via", "GossipKeys[0]", "Carrier", "Control.Operator", "Timeout", "Topology is 9", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
+	for _, fault := range []string{"Run", "Params", "tensor.NewParams", "zip", "SliceLen", "Every", "Rate", "Warmup", "At", "Identity", "anywhere", "Relay.Via", "GossipKeys[0]", "Carrier", "Control.Operator", "Timeout", "Sums.Topology is 9", "Exchange.Topology is 9", "Optimizer: Beta2", "nowhere has 0 addresses", `"a b" is not the id`, `address "a b"`} {
 		if !strings.Contains(err.Error(), fault) {
 			t.Errorf("the error says nothing of %s:\n%v", fault, err)
 		}

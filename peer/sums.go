@@ -14,6 +14,7 @@ import (
 	"github.com/seed-97356399/murmuration/internal/sums"
 	"github.com/seed-97356399/murmuration/internal/wire"
 	"github.com/seed-97356399/murmuration/peer/transport"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Sums says with how many members a peer sums, and how long it waits. If peers differ, the
@@ -32,6 +33,12 @@ type Sums struct {
 	// many members as a sum needs. new(false) is for two members, of whom each knows by the sum what the other brings,
 	// and for one alone: with masks both have ErrTooFew.
 	Masked *bool
+	// Topology is along which links Sum moves numbers, alike at all members, or sums fail with ErrMismatch. Exponential,
+	// the default, halves and doubles in 2·log n steps. A Ring takes 2(n-1), each member sends to one neighbour alone,
+	// and together its two neighbours know what it brings, unless there are masks. A Tree takes 2·log n steps of whole
+	// vectors, for sums with masks: without them the one above would see all that a leaf brings, so they halve and
+	// double, as over a Star.
+	Topology topology.Shape
 }
 
 // DefaultTimeout is the default of Sums.Timeout.
@@ -59,11 +66,14 @@ var (
 	ErrSumOver = sums.ErrOver
 )
 
-func (s Sums) validate() error {
+func (s Sums) validate() (err error) {
 	if s.AtLeast < 0 || s.AtLeast > math.MaxInt32 || s.Timeout < 0 || s.Timeout > maxTimeout {
-		return fmt.Errorf("Sums: AtLeast %d and Timeout %s: want neither negative, and a timeout of at most %s", s.AtLeast, s.Timeout, maxTimeout)
+		err = fmt.Errorf("Sums: AtLeast %d and Timeout %s: want neither negative, and a timeout of at most %s", s.AtLeast, s.Timeout, maxTimeout)
 	}
-	return nil
+	if !slices.Contains(topology.Shapes(), s.Topology) {
+		err = errors.Join(err, fmt.Errorf("Sums.Topology is %d: want one of %v", s.Topology, topology.Shapes()))
+	}
+	return err
 }
 
 // maxTimeout is the most that the field on the wire can hold.
@@ -93,6 +103,7 @@ func (s *summing) add(ctx context.Context, name string, vector []float64, expone
 	if *s.with.Masked {
 		call.Op, call.Exponent = sums.Masked, exponent
 	}
+	call.Op = call.Op.Over(s.with.Topology)
 	return s.vector(ctx, call)
 }
 

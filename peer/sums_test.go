@@ -16,6 +16,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer"
 	"github.com/seed-97356399/murmuration/peer/memnet"
 	"github.com/seed-97356399/murmuration/peer/peertest"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // summed is what a peer has got of a sum.
@@ -61,12 +62,26 @@ func sumOf(ctx context.Context, p *peer.Peer, name string, vector ...float64) (s
 // TestAFlockSums shows sums of a run that has no model, over a network in memory and over TCP.
 func TestAFlockSums(t *testing.T) {
 	t.Parallel()
-	t.Run("memory", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testSums(t, false) }) })
-	t.Run("loopback", func(t *testing.T) { testSums(t, true) })
+	for _, shape := range topology.Shapes() {
+		t.Run("memory, "+shape.String(), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testSums(t, shape, false) }) })
+	}
+	t.Run("loopback", func(t *testing.T) { testSums(t, topology.Ring, true) })
 }
 
-func testSums(t *testing.T, loopback bool) {
-	f := peertest.Start(t, peertest.Config{Peers: 4, Loopback: loopback})
+// TestSumsOfOtherShapes shows that members that sum by unlike shapes hear so.
+func TestSumsOfOtherShapes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := peertest.Start(t, peertest.Config{Peers: 2, Configure: func(i int, c *peer.Config) { c.Network.Sums.Topology = topology.Shape(i) }})
+		for i, s := range sumAll(f, func(_ int, p *peer.Peer) summed { return sumOf(t.Context(), p, "x", 1) }) {
+			if !errors.Is(s.err, peer.ErrMismatch) || !strings.Contains(s.err.Error(), "sum round a ring") {
+				t.Errorf("peer %d has %v, %v", i, s.vector, s.err)
+			}
+		}
+	})
+}
+
+func testSums(t *testing.T, shape topology.Shape, loopback bool) {
+	f := peertest.Start(t, peertest.Config{Peers: 4, Loopback: loopback, Configure: func(_ int, c *peer.Config) { c.Network.Sums.Topology = shape }})
 	for round := range 20 {
 		got := sumAll(f, func(i int, p *peer.Peer) summed {
 			return sumOf(t.Context(), p, fmt.Sprint("sum ", round), float64(i), 1, -1, 0.5, 1e9)

@@ -63,13 +63,7 @@ type Summing struct {
 // NewSumming makes the summing part of a machine. Sums are by halving and doubling, or over another shape, the same
 // at all members; a star has no sum of its own.
 func NewSumming(flights *Flights, members *Members, summer Summer, shape topology.Shape) *Summing {
-	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members, op: sums.Moved}
-	switch shape {
-	case topology.Ring:
-		s.op = sums.MovedRing
-	case topology.Tree:
-		s.op = sums.MovedTree
-	}
+	s := &Summing{Flights: flights, attempt: attempt{Flights: flights}, summer: summer, members: members, op: sums.Moved.Over(shape)}
 	s.Restart("")
 	return s
 }

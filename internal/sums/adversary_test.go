@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // adversary coordinates as m00, has m05 as its accomplice, gives two attempts up once all hold them, each time leaving
@@ -24,9 +25,9 @@ type adversary struct {
 const victims = 2
 
 // intrude has the adversary do its work in a world of six, and returns what it sees, and what follows from that.
-func intrude(t *testing.T, bare bool) map[string][]uint64 {
+func intrude(t *testing.T, bare bool, shape uint64) map[string][]uint64 {
 	const length = 4096
-	w, a := newWorld(t, 7, 6).hides(true), &adversary{bare: bare, shares: make(map[uint64]bool)}
+	w, a := newWorld(t, 7, 6).hides(true).over(shape), &adversary{bare: bare, shares: make(map[uint64]bool)}
 	for _, m := range w.members {
 		call := Call{Name: "x", Vector: slices.Repeat([]float64{float64(m.index + 1)}, length), Least: 3, Timeout: 10 * time.Second}
 		m.calls = []Call{m.hidden(call)}
@@ -127,14 +128,16 @@ func oddness(words []uint64) float64 {
 }
 
 // TestAnAdversaryLearnsNothing shows that what one sees that coordinates, has an accomplice and gives attempts up looks
-// like chance, also how attempts with a member and without it differ, and that this is due to the second mask.
+// like chance, also how attempts with a member and without it differ, and that this is due to the second mask. It is so
+// by halving, round a ring and over a tree.
 func TestAnAdversaryLearnsNothing(t *testing.T) {
-	for _, bare := range []bool{false, true} {
-		for what, words := range intrude(t, bare) {
+	for i := range 6 {
+		bare, shape := i%2 == 1, topology.Shape(i/2)
+		for what, words := range intrude(t, bare, uint64(shape)) {
 			odd := oddness(words)
-			t.Logf("without second masks: %t: %s, %d numbers: %.1f deviations", bare, what, len(words), odd)
+			t.Logf("%s, without second masks: %t: %s, %d numbers: %.1f deviations", shape, bare, what, len(words), odd)
 			if telling := bare && what == "a member, as the difference"; telling != (odd > 5) && (telling || !bare) {
-				t.Errorf("without second masks: %t: %s: χ² is %.1f deviations beyond its mean", bare, what, odd)
+				t.Errorf("%s, without second masks: %t: %s: χ² is %.1f deviations beyond its mean", shape, bare, what, odd)
 			}
 		}
 	}

@@ -171,7 +171,7 @@ func (l *lead) refuses(left int) bool {
 		}
 		return together > MaxGathered
 	}
-	if l.op == Masked && left > mask.Most {
+	if l.op.masked() && left > mask.Most {
 		l.fault(codeOf(ErrMismatch), fmt.Sprintf("%d have come to a sum with masks, at most %d", left, mask.Most))
 		return true
 	}

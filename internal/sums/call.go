@@ -29,24 +29,40 @@ const (
 	Moved
 	// Masked is Add in fixed point, where nobody sees any numbers but the sum of all (package mask).
 	Masked
-	// MovedRing and MovedTree are Moved round a ring of the ranks, and over a tree of them.
-	MovedRing
-	MovedTree
 	ops
 )
 
+// shapeBit is the first bit of the shape of links by which numbers are summed, which stands above the operation.
+const shapeBit = 4
+
+// Over is the operation round a ring or over a tree of the ranks. Over a star it goes by halving and doubling as
+// before, and so does Add over a tree, where one participant would see all that another brings.
+func (o Op) Over(shape topology.Shape) Op {
+	if shape == topology.Star || shape == topology.Tree && o == Add {
+		return o
+	}
+	return o | Op(shape)<<shapeBit
+}
+
+func (o Op) shape() topology.Shape { return topology.Shape(o >> shapeBit) }
+
+func (o Op) shapeless() Op { return o & (1<<shapeBit - 1) }
+
 func (o Op) String() string {
-	if o < ops {
-		return [...]string{"sum", "maximum", "gathering", "sum of what is moved", "sum with masks", "sum of what is moved round a ring", "sum of what is moved over a tree"}[o]
+	if o.shapeless() < ops && o.shape() <= topology.Tree {
+		return [...]string{"sum", "maximum", "gathering", "sum of what is moved", "sum with masks"}[o.shapeless()] +
+			[...]string{topology.Ring: " round a ring", topology.Tree: " over a tree"}[o.shape()]
 	}
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
 // private tells whether no participant may see another's numbers alone.
-func (o Op) private() bool { return o == Add || o == Max || o == Masked }
+func (o Op) private() bool { return o.shapeless() == Add || o == Max || o.masked() }
 
 // moved tells whether the caller transfers the numbers itself.
-func (o Op) moved() bool { return o == Moved || o == MovedRing || o == MovedTree }
+func (o Op) moved() bool { return o.shapeless() == Moved }
+
+func (o Op) masked() bool { return o.shapeless() == Masked }
 
 // Reasons why a sum fails, to be found with errors.Is.
 var (
@@ -92,7 +108,7 @@ type Call struct {
 
 // length is the length on which participants must agree: in a masked sum, how many words the numbers take.
 func (c *Call) length() uint64 {
-	if c.Op == Masked {
+	if c.Op.masked() {
 		return uint64(mask.Words(len(c.Vector)))
 	}
 	return uint64(len(c.Vector) + c.Length)

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // chunksAhead is how many chunks are in flight to a partner at once.
@@ -11,10 +13,10 @@ const chunksAhead = 4
 
 // grains is the number of parts into which the schedule divides a stripe among so many participants.
 func grains(op Op, size int) int {
-	switch op {
-	case MovedRing:
+	switch op.shape() {
+	case topology.Ring:
 		return size
-	case MovedTree:
+	case topology.Tree:
 		return 1
 	}
 	return 1 << (bits.Len(uint(size)) - 1)

@@ -86,7 +86,7 @@ func (all comers) timeout() time.Duration {
 
 // least is how many participants are needed, and which participant demands that, "" if it follows from the operation.
 func (all comers) least(op Op) (n int, says ID) {
-	if n = 1; op == Masked {
+	if n = 1; op.masked() {
 		n = mask.Least
 	}
 	for id, c := range all {

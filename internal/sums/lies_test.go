@@ -206,7 +206,7 @@ type lied struct {
 // returns how many did. All honest ones have one result or an error of each sum, in time.
 func liesAt(t *testing.T, seed uint64, count *lied, masked bool) (killed int) {
 	n := 3 + int(seed%4)
-	w := newWorld(t, seed, n).hides(masked)
+	w := newWorld(t, seed, n).hides(masked).over(seed / 4)
 	all, what := kinds(), ""
 	for _, i := range w.rand.Perm(n)[:1+n/5*w.rand.IntN(2)] {
 		lie := all[w.rand.IntN(len(all))]

@@ -96,7 +96,7 @@ func (m *Machine) Call(now time.Duration, call Call) {
 		m.fail(&call, fmt.Errorf("sum %q: %w: each name is used once", call.Name, ErrOver))
 	case over:
 		m.fail(&call, reason(e.why, call.Name, e.detail))
-	case call.Op == Masked && m.Keys == nil:
+	case call.Op.masked() && m.Keys == nil:
 		m.fail(&call, fmt.Errorf("sum %q: this member has no key for masks", call.Name))
 	case s != nil && s.own != nil:
 		m.fail(&call, fmt.Errorf("sum %q is under way already", call.Name))

@@ -28,7 +28,7 @@ type tells struct {
 
 // readBrought reads that part of a status; it is empty for sums without masks.
 func readBrought(w *wire.Sum) (b brought, sound bool) {
-	if Op(w.Op) != Masked {
+	if !Op(w.Op).masked() {
 		return b, true
 	}
 	_, err := binary.Decode(w.Masks, binary.LittleEndian, &b)

@@ -52,20 +52,24 @@ func (w *world) hides(masked bool) *world {
 	return w
 }
 
-// hidden makes a call masked, if it adds.
+// hidden makes a call masked, if it adds and the world's sums are, and over the world's shape.
 func (m *member) hidden(call Call) Call {
-	if m.world.masked && call.Op == Add {
+	if call.Op != Add {
+		return call
+	}
+	if m.world.masked {
 		call.Op, call.Exponent = Masked, mask.Exponent(call.Vector...)
 		call.Nonce = mask.Nonce(fmt.Appendf(nil, "%02d%6.6s", m.index, call.Name))
 	}
+	call.Op = call.Op.Over(m.world.shape)
 	return call
 }
 
 // TestMaskedSums shows masked sums of all lengths, the same as sums without masks where all are integers.
 func TestMaskedSums(t *testing.T) {
 	for n := 1; n <= 9; n++ {
-		for _, length := range []int{0, 1, 5, 1000, 40000} {
-			w := newWorld(t, uint64(n), n).hides(true)
+		for _, length := range []int{0, 1, 2, 3, 4, 5, 1000, 1001, 1002, 40000, 40001, 40002} {
+			w := newWorld(t, uint64(n), n).hides(true).over(uint64(length))
 			for _, m := range w.members {
 				for i := range 2 {
 					m.calls = append(m.calls, m.hidden(callOf(m, i, length)))
@@ -88,9 +92,10 @@ func TestMaskedSums(t *testing.T) {
 
 // TestManyMasked shows a masked sum of more than have masks with all others, also where one does not tell its seed.
 func TestManyMasked(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		const n = 80
-		w := newWorld(t, 1, n).hides(true)
+	const n = 80
+	for i := range 6 {
+		silent := i%2 == 1
+		w := newWorld(t, 1, n).hides(true).over(uint64(i / 2))
 		for _, m := range w.members {
 			m.calls = []Call{m.hidden(Call{Name: "x", Vector: []float64{1, float64(m.index)}, Timeout: time.Minute})}
 			w.after(w.upTo(20*time.Millisecond), m.next)
@@ -104,7 +109,7 @@ func TestManyMasked(t *testing.T) {
 				continue
 			}
 			if len(m.results) != 1 || m.results[0].Err != nil || !slices.Equal(m.results[0].Vector, []float64{n, n * (n - 1) / 2}) {
-				t.Fatalf("one silent: %t: %s has %+v", silent, m.self, m.results)
+				t.Fatalf("one silent: %t, over a %s: %s has %+v", silent, w.shape, m.self, m.results)
 			}
 		}
 	}
@@ -170,7 +175,7 @@ func TestOneThatTellsNoSeed(t *testing.T) {
 // attempt that nobody else knows, and so is the next.
 func TestOneThatClaimsToHaveTold(t *testing.T) {
 	claims := says(wire.SumStatus, func(_ *member, w *wire.Sum) bool {
-		if b, sound := readBrought(w); sound && Op(w.Op) == Masked {
+		if b, sound := readBrought(w); sound && Op(w.Op).masked() {
 			b.tells, w.Stage, w.Attempt = tells{Size: 4, Seed: mask.Seed{1}}, uint8(Told), 77<<16
 			w.Masks, _ = binary.Append(nil, binary.LittleEndian, b)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // heldLength is how many numbers a member of the world moves: not a power of two.
@@ -46,7 +48,7 @@ func (m *member) holds(r *Result) {
 func (m *member) isMoved(sum string) bool { return sum[len(sum)-1] == '4' }
 
 // movedOf is by which shape so many members move a sum.
-func movedOf(members int) Op { return []Op{Moved, MovedRing, MovedTree}[members%3] }
+func movedOf(members int) Op { return Moved.Over(topology.Shape(members % 3)) }
 
 // run is where a chunk begins and ends.
 func (p Chunk) run(length int) (from, to int) {

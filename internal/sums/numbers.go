@@ -100,7 +100,7 @@ func (n *numbers) combine(a *attempt, t *taking, data []byte) {
 	}
 	for i := 0; i < count && adds; i++ {
 		came := s.Number(i)
-		if odd += came - came; op == Add {
+		if odd += came - came; op.shapeless() == Add {
 			dst[i] += came
 		} else {
 			dst[i] = max(dst[i], came)

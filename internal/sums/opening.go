@@ -29,7 +29,7 @@ func (t *trial) enlist(l *lead) {
 	if t.stripes = 0; l.op.moved() {
 		t.stripes = l.m.Pace.stripes(l.op, int(min(l.length, MaxLength)), len(t.line))
 	}
-	if t.masks = nil; l.op != Masked {
+	if t.masks = nil; !l.op.masked() {
 		return
 	}
 	exponent, list, cards := int16(mask.MinExponent), make([]byte, 2), []mask.Card(nil)
@@ -77,7 +77,7 @@ func (o *opening) begun(l *lead) (attempt uint64) {
 
 // claims returns the participants that claim to have revealed seeds.
 func (o *opening) claims(l *lead) []ID {
-	return those(l.came.ids(), func(id ID) bool { return l.op == Masked && l.came[id].stage == Told })
+	return those(l.came.ids(), func(id ID) bool { return l.op.masked() && l.came[id].stage == Told })
 }
 
 // rejects excludes the participants whose claim begun finds to be false, and tells whether there were any.
@@ -98,7 +98,7 @@ func (o *opening) exclude(l *lead, ids []ID, why string) {
 
 // open begins with an attempt that all hold, or with that of begun. A sum without masks counts at once.
 func (o *opening) open(l *lead, attempt uint64) {
-	if l.op != Masked {
+	if !l.op.masked() {
 		l.commit(attempt, nil)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Stage is a participant's stage in its last attempt.
@@ -118,7 +119,7 @@ func (p *part) status() *wire.Sum {
 	if p.current != nil {
 		w.Rank, w.Next = p.current.progress(), string(p.current.numbers.spoiler)
 	}
-	if p.Op == Masked {
+	if p.Op.masked() {
 		w.Masks = p.hiding.brings(p)
 	}
 	return w
@@ -154,8 +155,8 @@ func (p *part) note() {
 // lasts is how long an attempt of size participants may take, if one moves so many bytes (for a
 // gathering, at each step): long links take some tenths of a second.
 func lasts(op Op, bytes uint64, size int) time.Duration {
-	if op == MovedTree { // as many steps one after the other, though of different members
-		op = Moved
+	if op.shape() == topology.Tree { // as many steps one after the other, though of different members
+		op = op.shapeless()
 	}
 	steps := taken(op, size)
 	if op == Gather {
@@ -190,7 +191,7 @@ func (p *part) receive(from ID, w *wire.Sum) {
 		p.commit(from, w)
 	case w.Kind == wire.SumPlace:
 		p.place(from, w)
-	case w.Kind == wire.SumReveal && p.Op == Masked:
+	case w.Kind == wire.SumReveal && p.Op.masked():
 		p.hiding.reveal(p, w)
 	case w.Kind == wire.SumVoid && w.Attempt == p.attempt && p.stage != Told:
 		p.m.fact(Fact{What: Voided, Sum: p.Name, Who: []ID{from}, Why: "who coordinates says so"})
@@ -215,7 +216,7 @@ func (p *part) place(from ID, w *wire.Sum) {
 		return // it says it again
 	}
 	next := newAttempt(&p.Call, w, p.emit)
-	if next == nil || p.Op == Masked && !p.hiding.takes(p, next, w) {
+	if next == nil || p.Op.masked() && !p.hiding.takes(p, next, w) {
 		return
 	}
 	p.attempt, p.placedBy, p.stage, p.suspect, p.moved, p.current = w.Attempt, from, Placed, "", p.m.now, next
@@ -365,7 +366,7 @@ func (p *part) commit(from ID, w *wire.Sum) {
 		p.m.pair = ""
 	}
 	result := &Result{Name: p.Name, Vector: p.current.numbers.values, Blocks: p.current.blocks.each, Peers: p.current.size, Attempt: p.attempt, Value: w.Value}
-	if p.Op == Masked {
+	if p.Op.masked() {
 		result.Vector, result.Err = p.hiding.open(p, w.Masks)
 	}
 	if i := slices.IndexFunc(result.Vector, func(v float64) bool { return v-v != 0 }); i >= 0 {

@@ -66,7 +66,7 @@ func newAttempt(call *Call, place *wire.Sum, emit func(Outcome)) *attempt {
 	switch {
 	case a.Op == Gather:
 		a.blocks = newBlocks(a)
-	case a.Op != Masked: // those of a masked sum are hidden first
+	case !a.Op.masked(): // those of a masked sum are hidden first
 		a.numbers.values = slices.Clone(call.Vector)
 	}
 	return a
@@ -131,11 +131,11 @@ func (a *attempt) progress() uint32 {
 
 // begin sends the shares that need nothing from others.
 func (a *attempt) begin() {
-	switch a.Op {
-	case Add, Max, Masked:
-		a.numbers.hand(a)
-	case Gather:
+	switch {
+	case a.Op == Gather:
 		a.blocks.begin(a)
+	case !a.Op.moved():
+		a.numbers.hand(a)
 	}
 }
 

@@ -3,6 +3,8 @@ package sums
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // step is a transfer between two participants in an attempt, as one of them sees it.
@@ -24,14 +26,14 @@ type step struct {
 // more than a half of what one brings, but by one that sums with it alone, and the order of additions
 // follows from the ranks.
 //
-// MovedRing and MovedTree have schedules of their own. A gathering sends in round i what it has to the rank 2^i before it, whatever n.
+// Rings and trees have schedules of their own. A gathering sends in round i what it has to the rank 2^i before it, whatever n.
 func schedule(op Op, rank, size, length int) (hands, takes []step) {
-	switch op {
-	case MovedRing:
+	switch {
+	case op.shape() == topology.Ring:
 		return ringSchedule(rank, size, length)
-	case MovedTree:
+	case op.shape() == topology.Tree:
 		return treeSchedule(rank, size, length)
-	case Gather:
+	case op == Gather:
 		for distance := 1; distance < size; distance *= 2 {
 			s := step{index: len(takes), from: distance, to: min(2*distance, size), after: len(takes)}
 			s.peer = (rank + size - distance) % size
@@ -88,10 +90,10 @@ func schedule(op Op, rank, size, length int) (hands, takes []step) {
 
 // taken is the number of steps that the participant of rank 0 receives; by a tree it is not known here.
 func taken(op Op, size int) int {
-	switch op {
-	case MovedRing:
+	switch {
+	case op.shape() == topology.Ring:
 		return 2 * (size - 1)
-	case Gather:
+	case op == Gather:
 		return bits.Len(uint(size - 1))
 	}
 	k := bits.Len(uint(size)) - 1

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // flock is participants of one attempt, and the shares that are on their way between each two.
@@ -82,14 +83,16 @@ func TestAScheduleSums(t *testing.T) {
 	for n := 1; n <= 70; n++ {
 		checkSums(t, uint64(n), n, n%7*5, Add)
 		checkSums(t, uint64(n), n, 4*n+1, Max)
+		checkSums(t, uint64(n), n, n%7*5, Add.Over(topology.Ring))
 	}
 	checkSums(t, 1, 1000, 8, Add)
+	checkSums(t, 1, 300, 500, Add.Over(topology.Ring))
 	rapid.Check(t, func(t *rapid.T) {
 		n, length := rapid.IntRange(1, 70).Draw(t, "participants"), rapid.IntRange(0, 500).Draw(t, "length")
 		if n < 9 && rapid.Bool().Draw(t, "many") {
 			length += 3 * mostNumbers
 		}
-		checkSums(t, rapid.Uint64().Draw(t, "seed"), n, length, rapid.SampledFrom([]Op{Add, Max}).Draw(t, "operation"))
+		checkSums(t, rapid.Uint64().Draw(t, "seed"), n, length, rapid.SampledFrom([]Op{Add, Max, Add.Over(topology.Ring)}).Draw(t, "operation"))
 	})
 }
 
@@ -100,7 +103,7 @@ func checkSums(t rapid.TB, seed uint64, n, length int, op Op) {
 		calls[rank] = Call{Name: "x", Op: op, Vector: make([]float64, length)}
 		for i := range length {
 			v := float64(random.IntN(1 << 20)) // so that sums are exact
-			if calls[rank].Vector[i] = v; op == Add {
+			if calls[rank].Vector[i] = v; op != Max {
 				v += want[i]
 			}
 			want[i] = max(want[i], v)
@@ -163,10 +166,20 @@ func TestAScheduleGathers(t *testing.T) {
 }
 
 // TestWhoHearsNumbersAsTheyAre shows that of three and more nobody is handed more than a half of what one
-// brings, before others are added to it, nor stands as a partner in two rounds of halving.
+// brings, before others are added to it, nor stands as a partner in two rounds of halving; and round a ring an n-th.
+// Over a tree, where one above is handed all, numbers without masks are not summed.
 func TestWhoHearsNumbersAsTheyAre(t *testing.T) {
+	if over := Add.Over(topology.Tree); over != Add {
+		t.Errorf("numbers without masks have a %s", over)
+	}
 	for n := 3; n <= 200; n++ {
 		for rank := range n {
+			ring, _ := schedule(Add.Over(topology.Ring), rank, n, 1000)
+			for i, h := range ring {
+				if numbers := h.to - h.from; h.after == 0 && numbers > 1000/n+1 || h.after == 0 && i > 0 {
+					t.Fatalf("of %d round a ring, %d hands %d of 1000 numbers, %+v", n, rank, numbers, h)
+				}
+			}
 			hands, takes := schedule(Add, rank, n, 1000)
 			heard := make(map[int]int)
 			twice := make(map[int]int)
@@ -194,7 +207,7 @@ func TestWhoHearsNumbersAsTheyAre(t *testing.T) {
 
 // The steps that are counted are those of the schedule.
 func TestStepsAreCounted(t *testing.T) {
-	for _, op := range []Op{Add, Gather, Moved, MovedRing} {
+	for _, op := range []Op{Add, Gather, Moved, Masked.Over(topology.Ring)} {
 		for size := 1; size <= 130; size++ {
 			if _, takes := schedule(op, 0, size, 0); taken(op, size) != len(takes) {
 				t.Errorf("%s of %d: %d steps counted, %d taken", op, size, taken(op, size), len(takes))

@@ -3,6 +3,8 @@ package sums
 import (
 	"math/bits"
 	"time"
+
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Stripes divide the numbers of a Moved sum: bit i tells that a stripe begins at the i-th 64th of them. A stripe has 2^j
@@ -55,10 +57,10 @@ func evenly(n int) (s Stripes) {
 // usual are the stripes of numbers that are ready all at once.
 func usual(op Op, length, size int) Stripes {
 	least, step := 1, length/2
-	switch op {
-	case MovedRing:
+	switch op.shape() {
+	case topology.Ring:
 		step = length / size
-	case MovedTree:
+	case topology.Tree:
 		least, step = 2, length // a transfer of the whole is one of the owner's own
 	}
 	return evenly(1 << (bits.Len(uint(min(max(step/stepNumbers, least), usualStripes))) - 1))

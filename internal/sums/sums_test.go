@@ -76,7 +76,7 @@ func TestASumSurvivesDeaths(t *testing.T) {
 // slow, they are on their way for longer than others need to find out and to ask.
 func diesAt(t *testing.T, seed uint64, slow bool, sums int, masked bool) (killed int) {
 	n := 2 + int(seed%6)
-	w := newWorld(t, seed, n).hides(masked)
+	w := newWorld(t, seed, n).hides(masked).over(seed / 6)
 	if slow {
 		w.delay, w.noticed = 100*time.Millisecond, 50*time.Millisecond
 	}

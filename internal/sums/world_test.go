@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-97356399/murmuration/internal/mask"
 	"github.com/seed-97356399/murmuration/internal/wire"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // world is some members in virtual time: what they say takes a while, in order on each link;
@@ -34,6 +35,7 @@ type world struct {
 	constant bool            // that is what each takes
 	noticed  time.Duration   // after what time a death is found out, at most
 	masked   bool            // what is added has masks
+	shape    topology.Shape  // by which it is added
 	alone    map[string]bool // masked sums that failed when fewer than three lived
 	fell     map[string]int  // who died when they held a masked sum, or had told the seeds of its masks
 }
@@ -91,6 +93,12 @@ func newWorld(t *testing.T, seed uint64, n int) *world {
 		w.members, w.byName[m.self] = append(w.members, m), m
 		w.after(w.upTo(time.Second), m.tick)
 	}
+	return w
+}
+
+// over makes the sums of a world go by the shape of a number: by halving and doubling, round a ring, or over a tree.
+func (w *world) over(n uint64) *world {
+	w.shape = topology.Shape(n % 3)
 	return w
 }
 

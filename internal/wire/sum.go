@@ -19,9 +19,10 @@ const (
 	MaxSumPartners = 64
 	maxID          = 128
 	maxWhy         = 152 // of a Detail
-	// SumMasked is the Op of a sum with masks. MaxMasks bounds the bytes of masks in a SUM: a list of 1,024
+	// SumMasked is the Op of a sum with masks, below the bits of its shape. MaxMasks bounds the bytes of masks in a SUM: a list of 1,024
 	// participants, and keys.
 	SumMasked = 4
+	sumOp     = 15
 	MaxMasks  = 32 << 10
 	maxSum    = 3 + 1 + MaxSumName + 8 + 8 + 6*4 + 8 + 1 + maxID + 1 + MaxSumPartners*(1+maxID) + 1 + maxWhy + 4 + MaxMasks
 	// shareInfo bounds the bytes of a SHARE before the numbers.
@@ -142,7 +143,7 @@ func (m *Sum) fields(c Coder) Coder {
 	c.partners(&m.Partners)
 	c.Text(&m.Detail, 0, maxWhy)
 	kind := m.Kind == SumStatus || m.Kind == SumPlace || m.Kind == SumCommit || m.Kind == SumDone && m.Attempt > 0
-	if kind && m.Op == SumMasked { // in other kinds, Op is the reason of a fault
+	if kind && m.Op&sumOp == SumMasked { // in other kinds, Op is the reason of a fault
 		c.copied(&m.Masks, 4, 0, MaxMasks, "bytes of masks")
 	}
 	return c

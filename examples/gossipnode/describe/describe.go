@@ -107,7 +107,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams) error {
 	from, err := o.Load(cmd)
 	if err == nil {
-		err = from.Usage(o.Network.Faults()...)
+		err = from.Usage(o.SumFaults()...)
 	}
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o *options) load(ctx context.Context, cmd *cobra.Command, std cli.Streams)
 	if o.Table.Shard == "" {
 		o.Table.Shard = map[bool]string{true: settings.DefaultShard, false: "iid"}[asTable]
 	}
-	faults := append(cli.Faults(o.Network.Faults()), o.Table.ReadingFaults()...)
+	faults := append(cli.Faults(o.SumFaults()), o.Table.ReadingFaults()...)
 	if o.Dataset != "" {
 		faults.Add(cli.OneOf("dataset", o.Dataset, sets()))
 	}

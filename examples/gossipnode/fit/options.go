@@ -86,7 +86,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := from.Usage(o.Network.Faults()...); err != nil {
+	if err := from.Usage(o.SumFaults()...); err != nil {
 		return err
 	}
 	o.Doing, o.Topics, o.Local = "fit", []string{topicRows, topicLearner}, o.Part >= 0
@@ -99,7 +99,7 @@ func (o *options) load(cmd *cobra.Command, std cli.Streams) error {
 		}
 	}
 	var faults cli.Faults
-	faults.Add(o.Network.Faults()...) // some flags may have been taken over
+	faults.Add(o.SumFaults()...) // some flags may have been taken over
 	t, l := o.Table, o.Learner
 	faults.Add(t.Faults()...)
 	faults.Add(cli.Within("memory", t.Memory, 1, 1<<20), cli.Unwritable("out", o.Out))

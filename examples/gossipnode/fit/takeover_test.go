@@ -39,7 +39,7 @@ func TestJoinTakesOver(t *testing.T) {
 	go join(address)
 	args := []string{
 		"fit", "--json", "--data", houses, "--target", "price>200", "--learner", "tree", "--split", "row:7/10", "--drop", "note,color",
-		"--leaf-rows", "5", "--listen", address, "--run", "take", "--stages", clitest.WriteFile(t, "stages.yaml", "- {kind: impute, by: median}\n- kind: codes\n"),
+		"--leaf-rows", "5", "--topology", "ring", "--listen", address, "--run", "take", "--stages", clitest.WriteFile(t, "stages.yaml", "- {kind: impute, by: median}\n- kind: codes\n"),
 	}
 	founder := clitest.Command(t, time.Minute, append(args, "--min-peers", "3")...)
 	result, log := new(strings.Builder), new(clitest.Buffer)
@@ -53,6 +53,8 @@ func TestJoinTakesOver(t *testing.T) {
 		says string
 	}{
 		{[]string{"--data", houses, "--target", "price>300"}, "leave out --target to take over the others'"},
+		{[]string{"--data", houses, "--topology", "tree"}, "leave out --topology to take over the others'"},
+		{[]string{"--data", houses, "--topology", "star"}, "want exponential, ring"},
 		{[]string{"--data", clitest.WriteFile(t, "x.csv", "size,price\n1,2\n")}, "give --data with the columns of the others'"},
 	} {
 		code, _, stderr := program.Try(append([]string{"fit", "--listen", "127.0.0.1:0", "--join", token}, c.args...)...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/seed-97356399/murmuration/peer/description"
 	"github.com/seed-97356399/murmuration/peer/p2pnet"
 	"github.com/seed-97356399/murmuration/peer/table"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Peer is a peer that computes sums with others.
@@ -37,18 +39,30 @@ type Peer struct {
 }
 
 const (
+	topologyFlag    = "topology"
 	defaultMinPeers = 2
 	defaultWait     = 10 * time.Minute // users start the others by hand
 )
 
 // Register adds the flags for finding the others.
 func (p *Peer) Register(flags *pflag.FlagSet) {
-	p.RegisterSums(flags)
-	for flag, value := range map[string]string{minPeersFlag: strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String()} {
+	p.RegisterSums(flags, topologyFlag)
+	flags.Lookup(topologyFlag).Usage = "by which shape numbers are summed, the same for all: " + cli.List(shapes()) + " (a tree where sums have masks; docs/TUNING.md)"
+	for flag, value := range map[string]string{minPeersFlag: strconv.Itoa(defaultMinPeers), "min-peers-wait": defaultWait.String(), topologyFlag: shapes()[0]} {
 		f := flags.Lookup(flag)
 		f.DefValue = value
 		_ = f.Value.Set(value) // fails only if the value is not a number
 	}
+}
+
+// shapes are the values of --topology: a star sums nothing by itself.
+func shapes() []string {
+	return slices.DeleteFunc(settings.Shapes(), func(name string) bool { return name == topology.Star.String() })
+}
+
+// SumFaults are the errors in the flags for finding the others and for summing with them.
+func (p *Peer) SumFaults() []error {
+	return append(p.Network.Faults(), cli.OneOf(topologyFlag, p.Topology, shapes()))
 }
 
 // Joiner joins the others. leave ends that, and returns how many bytes this peer has sent.

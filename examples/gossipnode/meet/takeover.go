@@ -29,7 +29,7 @@ func (p *Peer) Share(flags *pflag.FlagSet) {
 	p.Shared = map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
 		own := slices.Contains([]string{"data", "format", "memory", "on-disk", "tolerance", "encoding", "separator", "decimal", "missing"}, f.Name)
-		if own || !slices.Contains(p.Topics, cli.Topic(f)) {
+		if own || !slices.Contains(p.Topics, cli.Topic(f)) && f.Name != topologyFlag {
 			return
 		}
 		p.Shared[f.Name] = cli.TextOf(f)

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-97356399/murmuration/examples/gossipnode/cli"
 	"github.com/seed-97356399/murmuration/examples/gossipnode/settings"
 	"github.com/seed-97356399/murmuration/peer"
+	"github.com/seed-97356399/murmuration/topology"
 )
 
 // Joining joins other members to compute sums.
@@ -23,7 +24,8 @@ type Joining struct {
 // Join waits for --min-peers members. The caller must close the node.
 func (j Joining) Join(ctx context.Context) (*peer.Node, error) {
 	network := j.Network
-	network.Sums.Timeout = j.MinPeersWait // one member may have far more to read than another
+	network.Sums.Topology, _ = topology.ParseShape(j.Topology) // faults has checked it; none is by halving and doubling
+	network.Sums.Timeout = j.MinPeersWait                      // one member may have far more to read than another
 	if j.MinPeers < 3 {
 		network.Sums.Masked = new(false) // with two members masks hide nothing: each sees the other's numbers in the sum
 	}

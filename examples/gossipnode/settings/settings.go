@@ -366,9 +366,9 @@ func (s *Settings) RegisterMember(flags *pflag.FlagSet) {
 	s.registerNamed(flags, "join", "run", "run-key", "key", "json")
 }
 
-// RegisterSums adds the flags of run for a peer that takes part in sums, and trains no model.
-func (s *Settings) RegisterSums(flags *pflag.FlagSet) {
-	names := []string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"}
+// RegisterSums adds the flags of run for a peer that takes part in sums, and trains no model, and others by name.
+func (s *Settings) RegisterSums(flags *pflag.FlagSet, others ...string) {
+	names := append([]string{"listen", "join", "min-peers", "min-peers-wait", "run", "run-key", "allow", "key", "json", "log-level", "verbose", "report"}, others...)
 	s.registerNamed(flags, names...)
 	for _, name := range names {
 		flags.Lookup(name).Annotations = nil
