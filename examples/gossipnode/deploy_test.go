@@ -41,6 +41,9 @@ func leaveWithin(t *testing.T, text string) time.Duration {
 	if err := yaml.Unmarshal([]byte(text), &settings); err != nil || settings.Within <= 0 {
 		t.Errorf("leave-within: %s, error %v", settings.Within, err)
 	}
+	if strings.Contains(text, "checkpoint-every") {
+		t.Error("the alarm of old checkpoints is for the default of --checkpoint-every")
+	}
 	return settings.Within
 }
 
