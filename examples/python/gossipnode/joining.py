@@ -1,7 +1,6 @@
 """join, and what its arguments may be."""
 
 import contextlib
-import functools
 import numbers
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
@@ -38,7 +37,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
               process group. The first of them takes part in the flock (default: those of a DistributedDataParallel)
     resume    goes on from a file of flock.save(path, optimizer), or from the flock.standing of a checkpoint of your own.
               With the same key="FILE" it is the same peer; without, a new one, whose steps count from 0 if it joins others
-    optimizer, scheduler   get their state from the file of resume
+    optimizer, scheduler   get their state from the file of resume, if they were saved; refused without one
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
@@ -68,8 +67,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
             hello["frozen"] = frozen_of(torch, model)
         ranges = ranges_of(model, buffers, staged=overlap)
         hello["layout"] = [r.entry for r in ranges]
-        read = functools.partial(saving.read, torch, resume, optimizer, scheduler)
-        saved = together.told(read) if together else read()
+        saved = together.told(lambda: saving.read(torch, resume)) if together else saving.read(torch, resume)
+        saving.check(saved, optimizer, scheduler)
         flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if torch else None, together, saved)
         failed.callback(flock._end, closed=True, failed=True)
         if "model" in saved:

@@ -39,21 +39,26 @@ def _tensors(torch: Any, path: str) -> Dict[str, Any]:
     return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items()}
 
 
-def read(torch: Any, resume: Any, optimizer: Any, scheduler: Any) -> Mapping[str, Any]:
-    """What join goes on from: what is in a file or, under "flock", a standing; ValueError rather than leave out a
-    state that was saved, or make one up."""
+def read(torch: Any, resume: Any) -> Mapping[str, Any]:
+    """What join goes on from: what is in a file or, under "flock", a standing."""
     if resume is None or isinstance(resume, Mapping):
         return {"flock": standing(resume)} if resume else {}
     if torch is None:
         raise ValueError("resume: a file is for a torch module; keep flock.standing beside arrays")
-    content = torch.load(resume, map_location="cpu", weights_only=True)
+    content: Any = torch.load(resume, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{resume} is no file of flock.save(path, optimizer) of this release: give one with the format {FORMAT!r}")
+    return content
+
+
+def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
+    """ValueError rather than leave out a state that was saved, or make one up."""
     for name, of, given in (("optimizer", "an optimizer", optimizer), ("scheduler", "a scheduler", scheduler)):
-        if (given is None) != (content[name] is None):
+        if given is not None and "model" not in saved:
+            raise ValueError(f"{name}=: its state is in a file of flock.save(path, optimizer), and resume= names none: leave {name}= out, and load a state of your own by load_state_dict")
+        if (given is None) != (saved.get(name) is None):
             which = "the" if given is None else "no"
             raise ValueError(f"resume: the file has {which} state of {of}: give join {which} {name}=")
-    return content
 
 
 def restore(saved: Mapping[str, Any], model: Any, optimizer: Any, scheduler: Any) -> None:
