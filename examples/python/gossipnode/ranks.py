@@ -6,14 +6,14 @@ import pickle
 import warnings
 from typing import Any, Callable, List, Optional, TypeVar
 
-from .protocol import Answer, Connection
+from .protocol import Answer
 from .saving import standing
-from .sidecar import Log, Memory, Sidecar
+from .sidecar import Memory
 from .state import Done
 
 # A process that dies is noticed at once, by its connections; this is for one that stands still.
 PATIENCE = datetime.timedelta(minutes=30)
-TRADES = ("hello", "commit", "merge", "leave")  # after which the memory holds new values
+TRADES = ("hello", "commit", "leave")  # after which the memory holds new values
 
 T = TypeVar("T")
 
@@ -68,10 +68,19 @@ class Ranks:
             raise fault
         return result
 
-    def spread(self, memory: Memory) -> None:
-        """Gives all the values of the first."""
-        values = self._torch.frombuffer(memory.map, dtype=self._torch.float32)
-        self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
+    def heard(self, op: str, hear: Callable[[], Optional[Answer]], memory: Memory) -> Answer:
+        """What the first process hears from its sidecar, in all, and what that has put into the memory. Its key stays there."""
+        own: Answer = {}
+
+        def first() -> Answer:
+            own.update(hear() or {})
+            return {**own, "resume": standing(own["resume"])} if "resume" in own else own
+
+        answer = self.told(first)
+        if op in TRADES:
+            values = self._torch.frombuffer(memory, dtype=self._torch.float32)
+            self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
+        return own or answer
 
     def sum(self, done: Done) -> Done:
         """What all have done in the same steps."""
@@ -131,29 +140,3 @@ def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
         return None
     group = dist.group.WORLD if ranks is True else ranks
     return Ranks(torch, group) if dist.get_world_size(group) > 1 else None
-
-
-class SharedSidecar(Sidecar):
-    """The sidecar of a peer of several processes: the first has it, and all hear what it says."""
-
-    def __init__(self, ranks: Ranks, binary: Any, memory: Memory, log: Log):
-        self._ranks, self._memory = ranks, memory
-        try:
-            ranks.told(lambda: super(SharedSidecar, self).__init__(binary, memory, log))
-        except BaseException:  # another process has died meanwhile
-            self.end()
-            raise
-
-    def heard(self, op: str, act: Callable[[Connection], Any]) -> Any:
-        """What it says, in all processes, and what it has put into the memory."""
-        own: List[Answer] = []
-
-        def first() -> Answer:
-            answer = self.hear(op, act) or {}
-            own.append(answer)
-            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
-
-        answer = self._ranks.told(first)
-        if op in TRADES:
-            self._ranks.spread(self._memory)
-        return own[0] if own else answer

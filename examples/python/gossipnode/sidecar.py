@@ -14,11 +14,13 @@ import sysconfig
 import tempfile
 import threading
 import weakref
-from typing import IO, Any, Callable, Optional, Union
+from typing import IO, Any, Callable, Optional, TypeVar, Union
 
 from .protocol import Connection, Lost
 
-Log = Union[None, str, "os.PathLike[str]", IO, int]
+Path = Union[str, "os.PathLike[str]"]
+Log = Union[None, Path, IO[Any], int]
+T = TypeVar("T")
 
 logger = logging.getLogger("gossipnode")
 
@@ -26,7 +28,7 @@ logger = logging.getLogger("gossipnode")
 PATIENCE = 60.0
 
 
-def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
+def find(binary: Optional[Path] = None) -> str:
     """The path of the program gossipnode: the argument, the variable GOSSIPNODE, the scripts
     of this Python, or the PATH."""
     if named := binary or os.environ.get("GOSSIPNODE"):
@@ -40,32 +42,27 @@ def find(binary: "Optional[Union[str, os.PathLike[str]]]" = None) -> str:
                             "or build ./examples/gossipnode and name it by binary= or the variable GOSSIPNODE")
 
 
-class Map(mmap.mmap):
-    """A mapping that something may have to be done before the end of."""
+class Memory(mmap.mmap):
+    """float32 values that the trainer shares with its sidecar. It is unmapped when the last view of
+    it has gone, and never before: a model goes on working on it when the flock is closed."""
 
+    file: IO[bytes]  # what is mapped, for the sidecars
     before_unmapped: Optional[Callable[[], Any]] = None
+
+    def __new__(cls, values: int) -> "Memory":
+        size, sealed = 4 * max(values, 1), hasattr(os, "memfd_create")
+        file = open(os.memfd_create("gossipnode", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b", 0) if sealed else tempfile.TemporaryFile()
+        os.ftruncate(file.fileno(), size)
+        if sealed:  # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other
+            fcntl.fcntl(file.fileno(), 1033, 1 | 2 | 4)
+        memory = super().__new__(cls, file.fileno(), size)
+        memory.file = file
+        return memory
 
     def __del__(self) -> None:
         if self.before_unmapped:
             self.before_unmapped()
-
-
-class Memory:
-    """float32 values that the trainer shares with its sidecar. It is unmapped when the last view of
-    it has gone, and never before: a model goes on working on it when the flock is closed."""
-
-    def __init__(self, values: int):
-        size, sealed = 4 * max(values, 1), hasattr(os, "memfd_create")
-        if sealed:
-            self.fd = os.memfd_create("gossipnode", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        else:
-            with tempfile.TemporaryFile() as file:  # has no name any more
-                self.fd = os.dup(file.fileno())
-        weakref.finalize(self, os.close, self.fd)
-        os.ftruncate(self.fd, size)
-        if sealed:  # F_ADD_SEALS: SEAL, SHRINK, GROW. Neither side can take the pages from the other
-            fcntl.fcntl(self.fd, 1033, 1 | 2 | 4)
-        self.map = Map(self.fd, size)
+        self.file.close()
 
 
 class Relay(threading.Thread):
@@ -100,17 +97,18 @@ class Sidecar:
 
     process: "Optional[subprocess.Popen[bytes]]" = None
 
-    def __init__(self, binary: "Optional[Union[str, os.PathLike[str]]]", memory: Memory, log: Log):
+    def start(self, binary: Optional[Path], memory: Memory, log: Log) -> None:
         self.program = find(binary)
         ours, theirs = socket.socketpair()
         self.connection, self.owner = Connection(ours), os.getpid()
         self._relay = Relay() if log is None else None
-        opened: Any = open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
-        with theirs, self._relay.theirs if self._relay else opened as errors:
+        opened: Any = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
+        inherited = theirs.fileno(), memory.file.fileno()
+        with theirs, opened as errors:
             self.process = subprocess.Popen(
-                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.fd)],
+                [self.program, "bridge", "--control-fd", str(inherited[0]), "--memory-fd", str(inherited[1])],
                 start_new_session=True,  # Ctrl-C is for the trainer, whose end lets the peer leave in order
-                pass_fds=(theirs.fileno(), memory.fd),
+                pass_fds=inherited,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         if self._relay:
             self._relay.start()
@@ -130,7 +128,7 @@ class Sidecar:
             if self._relay:
                 self._relay.join(1)  # its last words
 
-    def hear(self, op: str, act: Callable[[Connection], Any]) -> Any:
+    def hear(self, op: str, act: Callable[[Connection], T]) -> T:
         """What the process says by the connection; Lost tells what became of it if that has ended."""
         try:
             return act(self.connection)
@@ -139,5 +137,3 @@ class Sidecar:
             how = "had to be ended" if code is None else f"ended with {'signal' if code < 0 else 'exit code'} {abs(code)}"
             raise Lost(f"{op}: {err}; the sidecar {self.program} {how} (what it has logged tells more); "
                        "the model is intact: join again to go on") from err
-
-    heard = hear  # the same in all processes of the peer, which here is this one
