@@ -5,33 +5,28 @@ import functools
 import math
 import numbers
 import os
-import sys
 import time
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional
 
 from . import saving, sidecar
-from .history import History
-from .layout import ArrayRange, Range, TensorRange, rest_of
+from .layout import ArrayRange, Range, TensorRange
 from .optimizer import Attached
 from .protocol import Answer, Connection, Lost, Refused
 from .ranks import RankLost, Ranks, is_loss, lost
-from .state import Done, State
+from .sidecar import T
+from .state import Done, History, State
 
 RESTARTS = 3  # lives that may fail one after the other, without a commit between
 MOST_STEPS = 1 << 16  # of one commit
 SAY_EVERY = 10.0  # seconds, while others are waited for
 
-T = TypeVar("T")
-
 
 def _number(name: str, value: Any) -> Any:
     """A number, or a tensor of one value, which is not looked at."""
-    if isinstance(value, numbers.Real):
-        return value
     shape = getattr(value, "shape", ())
-    if hasattr(value, "__float__") and math.prod(shape) == 1:
+    if isinstance(value, numbers.Real) or hasattr(value, "__float__") and math.prod(shape) == 1:
         return value.detach() if hasattr(value, "detach") else value
     raise TypeError(f"{name} is a {type(value).__name__}{list(shape) if shape else ''}: want a number, or a tensor of one")
 
@@ -41,6 +36,7 @@ class Flock:
     and the process that made it: in a forked child it only raises."""
 
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
+    _since: Done  # steps that no commit has handed over
 
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: Optional[sidecar.Path], every: Optional[int], on_lost: str,
                  overlap: bool, log: sidecar.Log, module: Any, ranks: Optional[Ranks], saved: Mapping[str, Any]):
@@ -111,8 +107,7 @@ class Flock:
         began = said = time.monotonic()
         while self.commit().members < members and not (self.state.over or self._alone):
             now, here = time.monotonic(), f"{self.state.members} of {members} members are here"
-            late = timeout is not None and now - began >= timeout
-            if self._first(lambda: late):
+            if self._first(lambda: timeout is not None and now - began >= timeout):
                 raise TimeoutError(f"{here} after {timeout or 0:g} seconds: start the others, check peers=, or wait longer by timeout=")
             if said == began or now - said >= SAY_EVERY:
                 sidecar.logger.warning("waiting: %s; others join %s", here, self.address)
@@ -126,23 +121,14 @@ class Flock:
         state of the optimizer, and of the scheduler if given. Of a peer of several processes all call it, and
         the first writes. Neither file holds the peer's key."""
         self.commit()
-        path = os.path.abspath(os.fspath(path))
-        if not self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))):
+        at = os.path.abspath(os.fspath(path))
+        self._survive(lambda: self._first(lambda: saving.write(at, self._save, self._module, self._ranges, optimizer, scheduler, self.standing)))
+        if self._alone:
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
 
-    def _write(self, path: str, optimizer: Any, scheduler: Any) -> bool:
-        def save(model: str) -> None:
-            assert self._sidecar
-            self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": model}))
-
-        if optimizer is None and scheduler is None:
-            save(path)
-        elif self._module is None:
-            raise ValueError("save: an optimizer is saved with a torch module only")
-        else:
-            rest = rest_of(self._module, self._ranges)
-            saving.write(sys.modules["torch"], path, save, optimizer, scheduler, rest, self.standing)
-        return True
+    def _save(self, path: str) -> None:
+        assert self._sidecar
+        self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": path}))
 
     @property
     def standing(self) -> Dict[str, Any]:
@@ -169,7 +155,7 @@ class Flock:
 
     def stats(self) -> Dict[str, Any]:
         """What the peer knows of itself: steps, members, exchanges, bytes and others."""
-        return (self._survive(lambda: self._ask("stats")) or {}).get("stats", {})
+        return dict((self._survive(lambda: self._ask("stats")) or {}).get("stats", {}))
 
     def close(self, merge: bool = False) -> State:
         """Commits what is left, leaves the flock in good order and gives the model its values.

@@ -44,8 +44,7 @@ class TensorRange(Range):
             _pin(self._torch, memory, self.view.data_ptr())
         value = self._tensor.detach() if saved is None else saved.get(self.name)
         if value is None or value.shape != self.view.shape:
-            what = f"{'no' if value is None else 'another shape of'} {self.entry['name']}"
-            raise Refused("layout", f"the saved model has {what}", "resume with the model that was saved")
+            raise Refused("layout", f"the saved model has {'no' if value is None else 'another shape of'} {self.name}", "resume with the model that was saved")
         self.view.copy_(value)
         if not self.staged:
             self._tensor.data = self.view
@@ -57,7 +56,7 @@ class TensorRange(Range):
         now = self._held.get(self._key)
         if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
                 and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
-            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
+            raise Refused("layout", f"{self.name} has been moved, converted or replaced since the model joined", MOVED)
         if self.staged:
             trained = self._trained()
             self._sent = trained.clone() if self._apart else None
@@ -97,7 +96,7 @@ class ArrayRange(Range):
             raise Refused("layout", f"{name} is a {type(values).__name__}", "give a torch module, or a dict of float32 arrays") from err
         if raw.format not in ("f", "<f"):
             raise Refused("layout", f"{name} has the format {raw.format!r}", "convert it to float32: values.astype(numpy.float32)")
-        super().__init__(name, raw.shape, "bias" if name.split(".")[-1].startswith("bias") else "dense")
+        super().__init__(name, raw.shape or (), "bias" if name.split(".")[-1].startswith("bias") else "dense")
         self._values = raw.tobytes()
 
     def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
@@ -135,12 +134,6 @@ def bare(torch: Any, model: Any) -> Any:
         model = getattr(model, "_orig_mod", model)
         model = model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
     return model
-
-
-def rest_of(model: Any, ranges: List[Range]) -> Dict[str, Any]:
-    """The buffers that a state_dict has and the ranges have not, such as counts in integers."""
-    taken, kept = {r.name for r in ranges}, model.state_dict()
-    return {name: kept[name].detach() for name, _ in model.named_buffers() if name in kept and name not in taken}
 
 
 def frozen_of(torch: Any, model: Any) -> str:

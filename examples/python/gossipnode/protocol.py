@@ -84,13 +84,10 @@ class Connection:
             self._received += piece
         line, _, self._received = self._received.partition(b"\n")
         self._owed -= 1
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise ConnectionAbortedError(f"what answered is no bridge: {bytes(line[:80])!r}")
-        return answer
+        with contextlib.suppress(ValueError):
+            if isinstance(answer := json.loads(line), dict):
+                return answer
+        raise ConnectionAbortedError(f"what answered is no bridge: {bytes(line[:80])!r}")
 
     def close(self) -> None:
         """Ends the conversation, by a shutdown, which no other descriptor can hold up."""
@@ -101,7 +98,8 @@ class Connection:
     @classmethod
     def _forked(cls) -> None:
         for sock in list(cls._open):
-            sock.close()
+            if sock.fileno() >= 0:
+                os.close(sock.detach())  # where close would wait for what reads it, which is not here
 
 
 os.register_at_fork(after_in_child=Connection._forked)

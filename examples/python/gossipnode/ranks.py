@@ -4,18 +4,16 @@ import contextlib
 import datetime
 import pickle
 import warnings
-from typing import Any, Callable, List, Optional, TypeVar
+from typing import Any, Callable, List, Optional
 
 from .protocol import Answer
 from .saving import standing
-from .sidecar import Memory
+from .sidecar import Memory, T
 from .state import Done
 
 # A process that dies is noticed at once, by its connections; this is for one that stands still.
 PATIENCE = datetime.timedelta(minutes=30)
 TRADES = ("hello", "commit", "leave")  # after which the memory holds new values
-
-T = TypeVar("T")
 
 
 class RankLost(RuntimeError):
@@ -51,21 +49,21 @@ class Ranks:
 
     def told(self, act: Callable[[], T]) -> T:
         """What act does in the first process, in all: its result, or the error that it raises."""
-        said: List[Any] = [None]
+        said: List[Any] = [None, None]  # the result, or the error
         try:
             if self.first:
                 try:
-                    said[0] = (act(), None)
+                    said[0] = act()
                 except Exception as err:
-                    said[0] = (None, _portable(err))
+                    said[1] = _portable(err)
             self._together(lambda: self._dist.broadcast_object_list(said, src=self._source, group=self._group))
         except BaseException:  # a signal too: the others must not wait
             self.end(failed=True)
             raise
-        result, fault = said[0]
-        if fault is not None:
+        if said[1] is not None:
             self._together(lambda: self._dist.barrier(self._group))  # all have it, before one ends
-            raise fault
+            raise said[1]
+        result: T = said[0]
         return result
 
     def heard(self, op: str, hear: Callable[[], Optional[Answer]], memory: Memory) -> Answer:

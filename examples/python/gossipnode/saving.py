@@ -4,7 +4,9 @@ which steps are behind them. It holds no key."""
 import json
 import os
 import tempfile
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, List, Mapping
+
+from .layout import Range, torch_of
 
 FORMAT = "gossipnode training 1"
 SAID = ("peer", "incarnation", "age", "flock_steps", "own")  # of a resume: neither the key nor addresses
@@ -15,14 +17,21 @@ def standing(resume: Mapping[str, Any]) -> Dict[str, Any]:
     return {name: resume[name] for name in SAID if name in resume}
 
 
-def write(torch: Any, path: str, save: Callable[[str], Any], optimizer: Any, scheduler: Any, rest: Dict[str, Any], said: Dict[str, Any]) -> None:
-    """Writes the file in one step; save writes the flock's model to a path."""
+def write(path: str, save: Callable[[str], None], module: Any, ranges: List[Range], optimizer: Any, scheduler: Any, said: Dict[str, Any]) -> None:
+    """Writes the file in one step; save writes the flock's model to a path, which is all without an optimizer and a scheduler."""
+    if optimizer is None and scheduler is None:
+        return save(path)
+    if not (torch := torch_of(module)):
+        raise ValueError("save: an optimizer is saved with a torch module only")
+    taken, kept = {r.name for r in ranges}, module.state_dict()
+    content: Dict[str, Any] = {"format": FORMAT, "flock": said}
+    content["rest"] = {name: kept[name].detach() for name, _ in module.named_buffers() if name in kept and name not in taken}  # such as counts in integers
+    for name, of in (("optimizer", optimizer), ("scheduler", scheduler)):
+        content[name] = None if of is None else of.state_dict()
     with tempfile.TemporaryDirectory(prefix=f"{os.path.basename(path)}.", dir=os.path.dirname(path)) as folder:
         model, whole = os.path.join(folder, "model"), os.path.join(folder, "whole")
         save(model)
-        content = {"format": FORMAT, "model": _tensors(torch, model), "rest": rest, "flock": said}
-        for name, of in (("optimizer", optimizer), ("scheduler", scheduler)):
-            content[name] = None if of is None else of.state_dict()
+        content["model"] = _tensors(torch, model)
         with open(whole, "wb") as file:
             torch.save(content, file)
             file.flush()

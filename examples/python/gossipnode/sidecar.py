@@ -65,30 +65,14 @@ class Memory(mmap.mmap):
         self.file.close()
 
 
-class Relay(threading.Thread):
+def relay(sock: socket.socket) -> None:
     """Hands what a sidecar writes on standard error to the logger, until it has ended."""
-
-    def __init__(self) -> None:
-        super().__init__(name="gossipnode's log", daemon=True)
-        self._sock, self.theirs = socket.socketpair()
-        Connection._open.add(self._sock)
-
-    def run(self) -> None:
-        rest = b""
-        with self._sock:
-            while piece := self._sock.recv(1 << 16):
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    self._say(line)
-        if rest:
-            self._say(rest)
-
-    def _say(self, line: bytes) -> None:
-        text = line.decode(errors="replace")
-        if said := re.fullmatch(r"[\d:]+ +(debug|info|warn|error) +(.*)", text):
-            logger.log(getattr(logging, said[1].upper()), "%s", said[2])
-        else:
-            logger.warning("%s", text)
+    with sock, sock.makefile(encoding="utf-8", errors="replace", newline="\n") as lines:
+        for line in lines:
+            if said := re.fullmatch(r"[\d:]+ +(debug|info|warn|error) +(.*)\n?", line):
+                logger.log(getattr(logging, said[1].upper()), "%s", said[2])
+            else:
+                logger.warning("%s", line.rstrip("\n"))
 
 
 class Sidecar:
@@ -96,13 +80,17 @@ class Sidecar:
     and so when this process dies, however that happens."""
 
     process: "Optional[subprocess.Popen[bytes]]" = None
+    _relay: Optional[threading.Thread] = None
 
     def start(self, binary: Optional[Path], memory: Memory, log: Log) -> None:
         self.program = find(binary)
         ours, theirs = socket.socketpair()
         self.connection, self.owner = Connection(ours), os.getpid()
-        self._relay = Relay() if log is None else None
-        opened: Any = self._relay.theirs if self._relay else open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
+        opened: Any = open(log, "ab") if isinstance(log, (str, os.PathLike)) else contextlib.nullcontext(log)
+        if log is None:
+            said, opened = socket.socketpair()
+            Connection._open.add(said)
+            self._relay = threading.Thread(target=relay, args=(said,), name="gossipnode's log", daemon=True)
         inherited = theirs.fileno(), memory.file.fileno()
         with theirs, opened as errors:
             self.process = subprocess.Popen(

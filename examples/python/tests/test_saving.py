@@ -242,8 +242,8 @@ class Histories(Case):
 
     def test_are_bounded(self):
         """Lines become rarer as the run gets longer."""
-        from gossipnode.history import History
-        with unittest.mock.patch("gossipnode.history.time.monotonic", side_effect=(now := iter(n / 10 for n in range(10 ** 7))).__next__):
+        from gossipnode.state import History
+        with unittest.mock.patch("gossipnode.state.time.monotonic", side_effect=(now := iter(n / 10 for n in range(10 ** 7))).__next__):
             history = History()
             for _ in range(200_000):
                 if history.due():
