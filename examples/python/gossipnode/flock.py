@@ -31,12 +31,11 @@ def _number(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is a {type(value).__name__}{list(shape) if shape else ''}: want a number, or a tensor of one")
 
 
-class Flock:
+class Flock(contextlib.AbstractContextManager["Flock"]):
     """What join returns; a context manager, which closes it. For one thread, that of the trainer,
     and the process that made it: in a forked child it only raises."""
 
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
-    _since: Done  # steps that no commit has handed over
 
     def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: Optional[sidecar.Path], every: Optional[int], on_lost: str,
                  overlap: bool, log: sidecar.Log, module: Any, ranks: Optional[Ranks], saved: Mapping[str, Any]):
@@ -79,10 +78,8 @@ class Flock:
         """Counts a step that the optimizer has made, of so many samples, and hands the steps to the
         flock when it is time. loss may be a tensor: it is looked at in a commit only."""
         self._mine()
-        step = Done(1, _number("samples", samples))
-        if loss is not None:
-            step.losses, step.told = _number("loss", loss), 1
-        self._since = self._since.plus(step)
+        told = loss is not None
+        self._since += Done(1, _number("samples", samples), _number("loss", loss) if told else 0.0, int(told))
         if self._since.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self._survive(self._post if self._overlap else self._commit)
         elif self._posted and self._sidecar and not self._ranks and self._sidecar.connection.has_answer():
@@ -173,7 +170,7 @@ class Flock:
         except Lost as err:
             if self._on_lost == "raise":
                 raise
-            steps = self._since.plus(self._posted or Done()).steps
+            steps = (self._since + (self._posted or Done())).steps
             warnings.warn(f"the flock was left without the last {steps} steps: {err}", stacklevel=2)
         finally:
             self._end(closed=True, failed=True)  # does nothing after an end in good order
@@ -182,9 +179,6 @@ class Flock:
         if merge and not self.state.merged:
             warnings.warn('the model is not merged: all members have to join with final="merge", and to be there in the end', stacklevel=2)
         return self.state
-
-    def __enter__(self) -> "Flock":
-        return self
 
     def __exit__(self, failed: Any, err: Any, *_: Any) -> None:
         if failed is None:
@@ -285,7 +279,7 @@ class Flock:
         try:
             self._answer = self._answer or self._heard("commit", lambda connection: connection.answer())
         except Refused:
-            self._posted, self._since = None, self._since.plus(posted)
+            self._posted, self._since = None, self._since + posted
             raise
         self._heed(self._answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
         self._answer = self._posted = None

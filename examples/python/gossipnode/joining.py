@@ -53,10 +53,9 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    settings["codec"] = codec
     hello: Dict[str, Any] = {
         "op": "hello", "v": VERSION, "run": run or "", "join": _list("peers", peers), "listen": _list("listen", listen),
-        "settings": {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}}
+        "settings": {name.replace("_", "-"): _value(name, value) for name, value in {"codec": codec, **settings}.items() if value is not None}}
     torch = torch_of(model)
     together = ranks_of(torch, model, ranks)
     with contextlib.ExitStack() as failed:
@@ -80,11 +79,10 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
 
 
 def _list(name: str, addresses: Addresses) -> List[str]:
-    if isinstance(addresses, str):
-        return [addresses]
-    if isinstance(addresses, Sequence) and all(isinstance(a, str) for a in addresses):
-        return list(addresses)
-    raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
+    given = [addresses] if isinstance(addresses, str) else addresses
+    if not isinstance(given, Sequence) or not all(isinstance(a, str) for a in given):
+        raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
+    return list(given)
 
 
 def _value(name: str, value: Any) -> Any:

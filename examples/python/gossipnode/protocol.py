@@ -32,10 +32,8 @@ class Lost(Exception):
 
 
 class Connection:
-    """One end of the control socket. For one thread.
-
-    A forked child, such as a DataLoader's worker, would keep it open after the trainer's death: it
-    is closed there (and never shut down, which would end the parent's)."""
+    """One end of the control socket, for one thread. A forked child, such as a DataLoader's worker, would keep it
+    open after the trainer's death: it is closed there (and never shut down, which would end the parent's)."""
 
     _open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()  # the sockets of this process
 

@@ -4,7 +4,7 @@ import contextlib
 import datetime
 import pickle
 import warnings
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, cast
 
 from .protocol import Answer
 from .saving import standing
@@ -13,7 +13,6 @@ from .state import Done
 
 # A process that dies is noticed at once, by its connections; this is for one that stands still.
 PATIENCE = datetime.timedelta(minutes=30)
-TRADES = ("hello", "commit", "leave")  # after which the memory holds new values
 
 
 class RankLost(RuntimeError):
@@ -63,8 +62,7 @@ class Ranks:
         if said[1] is not None:
             self._together(lambda: self._dist.barrier(self._group))  # all have it, before one ends
             raise said[1]
-        result: T = said[0]
-        return result
+        return cast(T, said[0])
 
     def heard(self, op: str, hear: Callable[[], Optional[Answer]], memory: Memory) -> Answer:
         """What the first process hears from its sidecar, in all, and what that has put into the memory. Its key stays there."""
@@ -75,18 +73,17 @@ class Ranks:
             return {**own, "resume": standing(own["resume"])} if "resume" in own else own
 
         answer = self.told(first)
-        if op in TRADES:
+        if op in ("hello", "commit", "leave"):  # after which the memory holds new values
             values = self._torch.frombuffer(memory, dtype=self._torch.float32)
             self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
         return own or answer
 
     def sum(self, done: Done) -> Done:
         """What all have done in the same steps."""
-        torch = self._torch
-        mine = torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=torch.float64)
-        all_of = [torch.empty_like(mine) for _ in range(self.count)]
+        mine = self._torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=self._torch.float64)
+        all_of = [self._torch.empty_like(mine) for _ in range(self.count)]
         self._together(lambda: self._dist.all_gather(all_of, mine, group=self._group))
-        steps, samples, losses, told = torch.stack(all_of).T.tolist()
+        steps, samples, losses, told = self._torch.stack(all_of).T.tolist()
         if len(set(steps)) > 1:
             self.end(failed=True)
             raise RankLost(f"the processes of this peer have made {[int(s) for s in steps]} steps since the last commit: all have to call step, commit, save and close equally often")
@@ -134,7 +131,5 @@ def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
         ranks = model.process_group
     if ranks is None and dist.get_world_size() > 1:
         warnings.warn(f"each of the {dist.get_world_size()} processes of torch.distributed joins as a peer of its own: ranks=True makes them one, ranks=False says that it is meant", stacklevel=4)
-    if ranks is None or ranks is False:
-        return None
     group = dist.group.WORLD if ranks is True else ranks
-    return Ranks(torch, group) if dist.get_world_size(group) > 1 else None
+    return Ranks(torch, group) if group and dist.get_world_size(group) > 1 else None

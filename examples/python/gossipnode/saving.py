@@ -1,5 +1,4 @@
-"""A file from which a training goes on exactly: the model as it is in the flock, the optimizer, the schedule, and
-which steps are behind them. It holds no key."""
+"""What flock.save(path, optimizer) writes, and join(resume=path) goes on from exactly. It holds no key."""
 
 import json
 import os
@@ -44,8 +43,7 @@ def _tensors(torch: Any, path: str) -> Dict[str, Any]:
     with open(path, "rb") as file:
         entries = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         values = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
-    entries.pop("__metadata__", None)
-    return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items()}
+    return {name: values[slice(*e["data_offsets"])].view(torch.float32).reshape(e["shape"]).clone() for name, e in entries.items() if name != "__metadata__"}
 
 
 def read(torch: Any, resume: Any) -> Mapping[str, Any]:
@@ -64,7 +62,7 @@ def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
     """ValueError rather than leave out a state that was saved, or make one up."""
     for name, of, given in (("optimizer", "an optimizer", optimizer), ("scheduler", "a scheduler", scheduler)):
         if given is not None and "model" not in saved:
-            raise ValueError(f"{name}=: its state is in a file of flock.save(path, optimizer), and resume= names none: leave {name}= out, and load a state of your own by load_state_dict")
+            raise ValueError(f"{name}=: its state is in a file of flock.save(path, optimizer), and resume= names none: leave it out, and load a state of your own by load_state_dict")
         if (given is None) != (saved.get(name) is None):
             which = "the" if given is None else "no"
             raise ValueError(f"resume: the file has {which} state of {of}: give join {which} {name}=")

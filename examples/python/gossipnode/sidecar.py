@@ -24,9 +24,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger("gossipnode")
 
-# A sidecar whose trainer has gone leaves its flock in good order; one that takes longer is ended.
-PATIENCE = 60.0
-
 
 def find(binary: Optional[Path] = None) -> str:
     """The path of the program gossipnode: the argument, the variable GOSSIPNODE, the scripts
@@ -91,18 +88,17 @@ class Sidecar:
             said, opened = socket.socketpair()
             Connection._open.add(said)
             self._relay = threading.Thread(target=relay, args=(said,), name="gossipnode's log", daemon=True)
-        inherited = theirs.fileno(), memory.file.fileno()
+            self._relay.start()
         with theirs, opened as errors:
             self.process = subprocess.Popen(
-                [self.program, "bridge", "--control-fd", str(inherited[0]), "--memory-fd", str(inherited[1])],
+                [self.program, "bridge", "--control-fd", str(theirs.fileno()), "--memory-fd", str(memory.file.fileno())],
                 start_new_session=True,  # Ctrl-C is for the trainer, whose end lets the peer leave in order
-                pass_fds=inherited,
+                pass_fds=(theirs.fileno(), memory.file.fileno()),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        if self._relay:
-            self._relay.start()
 
-    def end(self, patience: float = PATIENCE) -> Optional[int]:
-        """Ends the conversation and waits until the process has gone; its exit code. A forked child has no part in it."""
+    def end(self, patience: float = 60.0) -> Optional[int]:
+        """Ends the conversation and waits until the process has left its flock in good order; its exit code. One that takes
+        longer than so many seconds is ended. A forked child has no part in it."""
         if self.process is None or os.getpid() != self.owner:
             return None
         self.connection.close()

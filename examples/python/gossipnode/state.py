@@ -38,7 +38,7 @@ class Done:
     losses: Any = 0.0  # the sum of those that were told
     told: int = 0
 
-    def plus(self, other: "Done") -> "Done":
+    def __add__(self, other: "Done") -> "Done":
         return Done(self.steps + other.steps, self.samples + other.samples, self.losses + other.losses, self.told + other.told)
 
 
