@@ -16,8 +16,8 @@ Addresses = Union[str, Sequence[str]]
 
 def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
          members: int = 1, timeout: Optional[float] = 60.0, codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
-         ranks: Any = None, resume: "Union[None, str, os.PathLike[str], Mapping[str, Any]]" = None, optimizer: Any = None, scheduler: Any = None,
-         binary: "Optional[Union[str, os.PathLike[str]]]" = None, log: sidecar.Log = None, **settings: Any) -> "Flock":
+         ranks: Any = None, resume: Union[None, sidecar.Path, Mapping[str, Any]] = None, optimizer: Any = None, scheduler: Any = None,
+         binary: Optional[sidecar.Path] = None, log: sidecar.Log = None, **settings: Any) -> Flock:
     """Joins the flock that trains `run`, or begins one if there are no peers, and gives the model
     the flock's values if it has trained.
 
@@ -37,7 +37,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
               process group. The first of them takes part in the flock (default: those of a DistributedDataParallel)
     resume    goes on from a file of flock.save(path, optimizer), or from the flock.standing of a checkpoint of your own.
               With the same key="FILE" it is the same peer; without, a new one, whose steps count from 0 if it joins others
-    optimizer, scheduler   get their state from the file of resume, if they were saved; refused without one
+    optimizer, scheduler   get their state from the file of resume; refused without a file that has it
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"

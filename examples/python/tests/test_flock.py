@@ -329,6 +329,10 @@ class WithTheFakeBridge(WithAnyBridge, Case):
             flock.save(path)
             self.assertTrue(os.path.exists(path))
             self.assertEqual(flock.state.steps, 1)
+            with self.assertRaisesRegex(ValueError, "with a torch module only"):
+                flock.save(path, optimizer=object())
+        with self.assertRaisesRegex(ValueError, "keep flock.standing beside arrays"):
+            self.join(resume=path)
 
 
 class Models(Case):
