@@ -1,51 +1,47 @@
 """A model's place in a flock: join, step, close."""
 
 import contextlib
+import functools
 import math
 import numbers
 import os
-import sys
 import time
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional
 
 from . import saving, sidecar
-from .history import History
-from .layout import ArrayRange, Range, TensorRange, rest_of
+from .layout import ArrayRange, Range, TensorRange
 from .optimizer import Attached
 from .protocol import Answer, Connection, Lost, Refused
-from .ranks import RankLost, Ranks, SharedSidecar, is_loss, lost
-from .state import Done, State
+from .ranks import RankLost, Ranks, is_loss, lost
+from .sidecar import T
+from .state import Done, History, State
 
 RESTARTS = 3  # lives that may fail one after the other, without a commit between
 MOST_STEPS = 1 << 16  # of one commit
 SAY_EVERY = 10.0  # seconds, while others are waited for
 
-T = TypeVar("T")
-
 
 def _number(name: str, value: Any) -> Any:
     """A number, or a tensor of one value, which is not looked at."""
-    if isinstance(value, numbers.Real):
-        return value
     shape = getattr(value, "shape", ())
-    if hasattr(value, "__float__") and math.prod(shape) == 1:
+    if isinstance(value, numbers.Real) or hasattr(value, "__float__") and math.prod(shape) == 1:
         return value.detach() if hasattr(value, "detach") else value
     raise TypeError(f"{name} is a {type(value).__name__}{list(shape) if shape else ''}: want a number, or a tensor of one")
 
 
-class Flock:
+class Flock(contextlib.AbstractContextManager["Flock"]):
     """What join returns; a context manager, which closes it. For one thread, that of the trainer,
     and the process that made it: in a forked child it only raises."""
 
     _all: "weakref.WeakSet[Flock]" = weakref.WeakSet()
 
-    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: "Optional[Union[str, os.PathLike[str]]]", every: Optional[int], on_lost: str,
+    def __init__(self, ranges: List[Range], hello: Dict[str, Any], binary: Optional[sidecar.Path], every: Optional[int], on_lost: str,
                  overlap: bool, log: sidecar.Log, module: Any, ranks: Optional[Ranks], saved: Mapping[str, Any]):
-        self._ranges, self._hello, self._binary, self._module, self._ranks = ranges, hello, binary, module, ranks
+        self._ranges, self._hello, self._module, self._ranks = ranges, hello, module, ranks
         self._tensors = [r for r in ranges if isinstance(r, TensorRange)]
-        self._every, self._on_lost, self._overlap, self._log = every, on_lost, overlap, log
+        self._every, self._on_lost, self._overlap, self._binary, self._log = every, on_lost, overlap, binary, log
         self._owner, self._failures = os.getpid(), 0
         self._sidecar: Optional[sidecar.Sidecar] = None
         self._closed = self._alone = False
@@ -76,20 +72,15 @@ class Flock:
     @property
     def arrays(self) -> Dict[str, Any]:
         """The values of a model that was a dict of arrays, by name: views, to train in place."""
-        return {r.entry["name"]: r.array for r in self._ranges if isinstance(r, ArrayRange)}
+        return {r.name: r.array for r in self._ranges if isinstance(r, ArrayRange)}
 
     def step(self, samples: int = 0, loss: Any = None) -> State:
         """Counts a step that the optimizer has made, of so many samples, and hands the steps to the
         flock when it is time. loss may be a tensor: it is looked at in a commit only."""
         self._mine()
-        samples, loss = _number("samples", samples), None if loss is None else _number("loss", loss)
-        done = self._since
-        done.steps += 1
-        done.samples += samples
-        if loss is not None:
-            done.losses += loss
-            done.told += 1
-        if done.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
+        told = loss is not None
+        self._since += Done(1, _number("samples", samples), _number("loss", loss) if told else 0.0, int(told))
+        if self._since.steps >= (self._every or min(self.state.quantum, MOST_STEPS)):
             self._survive(self._post if self._overlap else self._commit)
         elif self._posted and self._sidecar and not self._ranks and self._sidecar.connection.has_answer():
             self._survive(self._settle)  # several would not all see it at the same step
@@ -113,8 +104,7 @@ class Flock:
         began = said = time.monotonic()
         while self.commit().members < members and not (self.state.over or self._alone):
             now, here = time.monotonic(), f"{self.state.members} of {members} members are here"
-            late = timeout is not None and now - began >= timeout
-            if self._first(lambda: late):
+            if self._first(lambda: timeout is not None and now - began >= timeout):
                 raise TimeoutError(f"{here} after {timeout or 0:g} seconds: start the others, check peers=, or wait longer by timeout=")
             if said == began or now - said >= SAY_EVERY:
                 sidecar.logger.warning("waiting: %s; others join %s", here, self.address)
@@ -122,29 +112,20 @@ class Flock:
             time.sleep(0.1)
         return self.state
 
-    def save(self, path: "Union[str, os.PathLike[str]]", optimizer: Any = None, scheduler: Any = None) -> None:
+    def save(self, path: sidecar.Path, optimizer: Any = None, scheduler: Any = None) -> None:
         """Writes the model as it is in the flock to a file: a state_dict in safetensors, float32. With an
         optimizer it is a file of torch.save instead, which join(resume=path) goes on from exactly, with the
         state of the optimizer, and of the scheduler if given. Of a peer of several processes all call it, and
         the first writes. Neither file holds the peer's key."""
         self.commit()
-        path = os.path.abspath(os.fspath(path))
-        if not self._survive(lambda: self._first(lambda: self._write(path, optimizer, scheduler))):
+        at = os.path.abspath(os.fspath(path))
+        self._survive(lambda: self._first(lambda: saving.write(at, self._save, self._module, self._ranges, optimizer, scheduler, self.standing)))
+        if self._alone:
             raise Lost("nothing is saved: the sidecar has died, and this model trains alone; save it by torch.save")
 
-    def _write(self, path: str, optimizer: Any, scheduler: Any) -> bool:
-        def save(model: str) -> None:
-            assert self._sidecar
-            self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": model}))
-
-        if optimizer is None and scheduler is None:
-            save(path)
-        elif self._module is None:
-            raise ValueError("save: an optimizer is saved with a torch module only")
-        else:
-            rest = rest_of(self._module, self._ranges)
-            saving.write(sys.modules["torch"], path, save, optimizer, scheduler, rest, self.standing)
-        return True
+    def _save(self, path: str) -> None:
+        assert self._sidecar
+        self._sidecar.hear("save", lambda connection: connection.ask({"op": "save", "path": path}))
 
     @property
     def standing(self) -> Dict[str, Any]:
@@ -171,7 +152,7 @@ class Flock:
 
     def stats(self) -> Dict[str, Any]:
         """What the peer knows of itself: steps, members, exchanges, bytes and others."""
-        return (self._survive(lambda: self._ask("stats")) or {}).get("stats", {})
+        return dict((self._survive(lambda: self._ask("stats")) or {}).get("stats", {}))
 
     def close(self, merge: bool = False) -> State:
         """Commits what is left, leaves the flock in good order and gives the model its values.
@@ -180,28 +161,24 @@ class Flock:
         if self._closed:
             return self.state
         self._mine()
-        failed = True
         try:
             if not self._alone:
                 self._commit()
                 self._note(last=True)
                 self._heed(self._ask("leave"))
-            failed = False
+            self._end(closed=True)
         except Lost as err:
             if self._on_lost == "raise":
                 raise
-            steps = self._since.plus(self._posted or Done()).steps
+            steps = (self._since + (self._posted or Done())).steps
             warnings.warn(f"the flock was left without the last {steps} steps: {err}", stacklevel=2)
         finally:
-            self._end(closed=True, failed=failed)
+            self._end(closed=True, failed=True)  # does nothing after an end in good order
         if not self.state.joined:
             warnings.warn("nobody else was ever met: this model was trained on the data here alone; members=2 in join waits for another", stacklevel=2)
         if merge and not self.state.merged:
             warnings.warn('the model is not merged: all members have to join with final="merge", and to be there in the end', stacklevel=2)
         return self.state
-
-    def __enter__(self) -> "Flock":
-        return self
 
     def __exit__(self, failed: Any, err: Any, *_: Any) -> None:
         if failed is None:
@@ -225,10 +202,10 @@ class Flock:
         self._since, self._spent = Done(), 0.0
         self._posted: Optional[Done] = None  # of a commit that has not been answered, or its answer not heeded, yet
         self._answer: Optional[Answer] = None  # its answer, until that is heeded: a signal may come between
-        of = self._binary, self._memory, self._log
-        self._sidecar = SharedSidecar(self._ranks, *of) if self._ranks else sidecar.Sidecar(*of)
-        self._finalizer = weakref.finalize(self, self._sidecar.end)
+        self._sidecar = life = sidecar.Sidecar()
+        self._finalizer = weakref.finalize(self, life.end)
         try:
+            self._first(lambda: life.start(self._binary, self._memory, self._log))
             hello = {**self._hello, **self._resume}
             known = [a.rpartition("/p2p/")[0] for a in self.addresses if "/p2p-circuit" not in a]
             try:  # another life listens where others know the peer to be, if it can
@@ -247,9 +224,8 @@ class Flock:
         self._closed = self._closed or closed
         if self._ranks and closed:
             self._ranks.end(failed)
-        if self._sidecar:
-            self._finalizer()
-            self._sidecar = None
+        self._finalizer()
+        self._sidecar = None
 
     def _survive(self, act: Callable[[], T]) -> Optional[T]:
         """Does it, in another life if the sidecar dies; None if the trainer goes on alone."""
@@ -257,7 +233,8 @@ class Flock:
         while not self._alone:
             try:
                 if self._sidecar is None:
-                    self._fill()
+                    for t in self._tensors:
+                        t.fill()
                     self._begin()
                 return act()
             except RankLost:
@@ -280,24 +257,18 @@ class Flock:
         self._post()
         self._settle(at_once=True)
 
-    def _told(self) -> Dict[str, Any]:
-        """What a commit tells of the steps that it hands over."""
-        done = self._ranks.sum(self._since) if self._ranks else self._since
-        fields: Dict[str, Any] = {"steps": done.steps, "samples": int(done.samples)}
-        if done.told and math.isfinite(loss := float(done.losses) / done.told):
-            fields["loss"] = loss
-        if self._spent:
-            fields["spent_us"] = int(self._spent * 1e6)
-        return fields
-
     def _post(self) -> None:
         """Begins a commit, whose answer _settle heeds; until then the memory is the bridge's."""
         self._settle()
         began = time.perf_counter()
-        self._fill()
-        request = {"op": "commit", **self._told()}
+        for t in self._tensors:
+            t.fill()
+        done = self._ranks.sum(self._since) if self._ranks else self._since
+        request: Dict[str, Any] = {"op": "commit", "steps": done.steps, "samples": int(done.samples), "spent_us": int(self._spent * 1e6)}
+        if done.told and math.isfinite(loss := float(done.losses) / done.told):
+            request["loss"] = loss
         self._posted, self._since = self._since, Done()
-        self._answered("sending a commit", lambda connection: connection.post(request))
+        self._heard("sending a commit", lambda connection: connection.post(request))
         self._spent = time.perf_counter() - began
 
     def _settle(self, at_once: bool = False) -> None:
@@ -306,19 +277,14 @@ class Flock:
             return
         began = time.perf_counter()
         try:
-            self._answer = self._answer or self._answered("commit", lambda connection: connection.answer())
+            self._answer = self._answer or self._heard("commit", lambda connection: connection.answer())
         except Refused:
-            self._posted, self._since = None, self._since.plus(posted)
+            self._posted, self._since = None, self._since + posted
             raise
         self._heed(self._answer, TensorRange.take if at_once or not self._overlap else TensorRange.correct)
         self._answer = self._posted = None
         self._failures, self._spent = 0, self._spent + time.perf_counter() - began
         self._note()
-
-    def _fill(self) -> None:
-        """Brings what has been trained into the memory."""
-        for t in self._tensors:
-            t.fill()
 
     def _heed(self, answer: Answer, by: Callable[[TensorRange], None] = TensorRange.take) -> None:
         """Brings what is in the memory into the model, and what is said into the state."""
@@ -330,13 +296,15 @@ class Flock:
 
     def _ask(self, op: str, **fields: Any) -> Answer:
         self._settle()
-        return self._answered(op, lambda connection: connection.ask({"op": op, **fields}))
+        return self._heard(op, lambda connection: connection.ask({"op": op, **fields}))
 
     def _first(self, act: Callable[[], T]) -> T:
         """Has the first process of the peer do it; all have what it comes to."""
         return self._ranks.told(act) if self._ranks else act()
 
-    def _answered(self, op: str, act: Callable[[Connection], Any]) -> Answer:
-        if self._sidecar is None:
+    def _heard(self, op: str, act: Callable[[Connection], Optional[Answer]]) -> Answer:
+        """What the sidecar says by the connection, in all processes of the peer."""
+        if not (life := self._sidecar):
             raise Lost("there is no sidecar")
-        return self._sidecar.heard(op, act)
+        hear = functools.partial(life.hear, op, act)
+        return (self._ranks.heard(op, hear, self._memory) if self._ranks else hear()) or {}

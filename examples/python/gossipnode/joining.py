@@ -1,7 +1,6 @@
 """join, and what its arguments may be."""
 
 import contextlib
-import functools
 import numbers
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
@@ -17,8 +16,8 @@ Addresses = Union[str, Sequence[str]]
 
 def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: Addresses = (), *,
          members: int = 1, timeout: Optional[float] = 60.0, codec: Optional[str] = None, every: Optional[int] = None, on_lost: str = "restart", buffers: str = "local", overlap: bool = False,
-         ranks: Any = None, resume: "Union[None, str, os.PathLike[str], Mapping[str, Any]]" = None, optimizer: Any = None, scheduler: Any = None,
-         binary: "Optional[Union[str, os.PathLike[str]]]" = None, log: sidecar.Log = None, **settings: Any) -> "Flock":
+         ranks: Any = None, resume: Union[None, sidecar.Path, Mapping[str, Any]] = None, optimizer: Any = None, scheduler: Any = None,
+         binary: Optional[sidecar.Path] = None, log: sidecar.Log = None, **settings: Any) -> Flock:
     """Joins the flock that trains `run`, or begins one if there are no peers, and gives the model
     the flock's values if it has trained.
 
@@ -38,7 +37,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
               process group. The first of them takes part in the flock (default: those of a DistributedDataParallel)
     resume    goes on from a file of flock.save(path, optimizer), or from the flock.standing of a checkpoint of your own.
               With the same key="FILE" it is the same peer; without, a new one, whose steps count from 0 if it joins others
-    optimizer, scheduler   get their state from the file of resume
+    optimizer, scheduler   get their state from the file of resume; refused without a file that has it
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"
@@ -54,10 +53,9 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
         raise ValueError(f"on_lost={on_lost!r}, buffers={buffers!r}: want restart, raise or alone; local or shared")
     if every is not None and not 1 <= every <= MOST_STEPS:
         raise ValueError(f"every={every}: want 1 to {MOST_STEPS} steps")
-    settings["codec"] = codec
     hello: Dict[str, Any] = {
         "op": "hello", "v": VERSION, "run": run or "", "join": _list("peers", peers), "listen": _list("listen", listen),
-        "settings": {name.replace("_", "-"): _value(name, value) for name, value in settings.items() if value is not None}}
+        "settings": {name.replace("_", "-"): _value(name, value) for name, value in {"codec": codec, **settings}.items() if value is not None}}
     torch = torch_of(model)
     together = ranks_of(torch, model, ranks)
     with contextlib.ExitStack() as failed:
@@ -68,8 +66,8 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
             hello["frozen"] = frozen_of(torch, model)
         ranges = ranges_of(model, buffers, staged=overlap)
         hello["layout"] = [r.entry for r in ranges]
-        read = functools.partial(saving.read, torch, resume, optimizer, scheduler)
-        saved = together.told(read) if together else read()
+        saved = together.told(lambda: saving.read(torch, resume)) if together else saving.read(torch, resume)
+        saving.check(saved, optimizer, scheduler)
         flock = Flock(ranges, hello, binary, every, on_lost, overlap, log, model if torch else None, together, saved)
         failed.callback(flock._end, closed=True, failed=True)
         if "model" in saved:
@@ -81,11 +79,10 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
 
 
 def _list(name: str, addresses: Addresses) -> List[str]:
-    if isinstance(addresses, str):
-        return [addresses]
-    if isinstance(addresses, Sequence) and all(isinstance(a, str) for a in addresses):
-        return list(addresses)
-    raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
+    given = [addresses] if isinstance(addresses, str) else addresses
+    if not isinstance(given, Sequence) or not all(isinstance(a, str) for a in given):
+        raise TypeError(f"{name}={addresses!r}: want an address, or a list of them, each a string")
+    return list(given)
 
 
 def _value(name: str, value: Any) -> Any:

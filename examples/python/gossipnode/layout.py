@@ -16,8 +16,8 @@ class Range:
     """A named range of the shared memory. place gives it its values, from a saved model if there is one."""
 
     def __init__(self, name: str, shape: Tuple[int, ...], kind: str, sharing: str = "shared", dtype: str = "f32"):
-        self.entry = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
-        self.count = math.prod(shape)
+        self.entry: Dict[str, Any] = {"name": name, "shape": list(shape), "kind": kind, "sharing": sharing, "dtype": dtype}
+        self.name, self.count = name, math.prod(shape)
 
     def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None: ...
 
@@ -38,14 +38,13 @@ class TensorRange(Range):
         self._apart, self._master, self._sent = staged, None, None
 
     def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
-        self.view = self._torch.frombuffer(memory.map, dtype=self._torch.float32, count=self.count, offset=offset)
+        self.view = self._torch.frombuffer(memory, dtype=self._torch.float32, count=self.count, offset=offset)
         self.view = self.view.view(self._tensor.shape)
         if offset == 0 and self._tensor.device.type == "cuda":
             _pin(self._torch, memory, self.view.data_ptr())
-        value = self._tensor.detach() if saved is None else saved.get(self.entry["name"])
+        value = self._tensor.detach() if saved is None else saved.get(self.name)
         if value is None or value.shape != self.view.shape:
-            what = f"{'no' if value is None else 'another shape of'} {self.entry['name']}"
-            raise Refused("layout", f"the saved model has {what}", "resume with the model that was saved")
+            raise Refused("layout", f"the saved model has {'no' if value is None else 'another shape of'} {self.name}", "resume with the model that was saved")
         self.view.copy_(value)
         if not self.staged:
             self._tensor.data = self.view
@@ -57,7 +56,7 @@ class TensorRange(Range):
         now = self._held.get(self._key)
         if not (now is not None and now.dtype == self._dtype and now.shape == self.view.shape
                 and (self._by_name or now is self._tensor) and (self.staged or now.data_ptr() == self.view.data_ptr())):
-            raise Refused("layout", f"{self.entry['name']} has been moved, converted or replaced since the model joined", MOVED)
+            raise Refused("layout", f"{self.name} has been moved, converted or replaced since the model joined", MOVED)
         if self.staged:
             trained = self._trained()
             self._sent = trained.clone() if self._apart else None
@@ -97,11 +96,11 @@ class ArrayRange(Range):
             raise Refused("layout", f"{name} is a {type(values).__name__}", "give a torch module, or a dict of float32 arrays") from err
         if raw.format not in ("f", "<f"):
             raise Refused("layout", f"{name} has the format {raw.format!r}", "convert it to float32: values.astype(numpy.float32)")
-        super().__init__(name, raw.shape, "bias" if name.split(".")[-1].startswith("bias") else "dense")
+        super().__init__(name, raw.shape or (), "bias" if name.split(".")[-1].startswith("bias") else "dense")
         self._values = raw.tobytes()
 
     def place(self, memory: Memory, offset: int, saved: Optional[Mapping[str, Any]]) -> None:
-        view = memoryview(memory.map)[offset:offset + 4 * self.count]
+        view = memoryview(memory)[offset:offset + 4 * self.count]
         view[:], self._values = self._values, b""
         numpy = sys.modules.get("numpy")
         shape = self.entry["shape"]
@@ -137,12 +136,6 @@ def bare(torch: Any, model: Any) -> Any:
     return model
 
 
-def rest_of(model: Any, ranges: List[Range]) -> Dict[str, Any]:
-    """The buffers that a state_dict has and the ranges have not, such as counts in integers."""
-    taken, kept = {r.entry["name"] for r in ranges}, model.state_dict()
-    return {name: kept[name].detach() for name, _ in model.named_buffers() if name in kept and name not in taken}
-
-
 def frozen_of(torch: Any, model: Any) -> str:
     """A digest of what is not trained, and so not shared, from some values of each; empty if all is."""
     frozen = [(name, p.detach()) for name, p in model.named_parameters()
@@ -157,7 +150,7 @@ def frozen_of(torch: Any, model: Any) -> str:
 def _of_module(torch: Any, model: Any, buffers: str, staged: bool) -> Iterator[Range]:
     """In the order of the state_dict: a module's parameters, then its buffers. Left out are what is
     frozen, tied weights but once, buffers of integers or not to be saved, and what is empty."""
-    seen, storages = set(), {}
+    seen, storages = set(), dict[Any, str]()
     for prefix, module in model.named_modules():
         for key, tensor in [*module._parameters.items(), *module._buffers.items()]:
             name = f"{prefix}.{key}" if prefix else key
@@ -184,8 +177,8 @@ def _of_module(torch: Any, model: Any, buffers: str, staged: bool) -> Iterator[R
 def _pin(torch: Any, memory: Memory, address: int) -> None:
     """Has CUDA copy from and to the memory without a stop between, if it will."""
     cuda = torch.cuda.cudart()
-    if int(cuda.cudaHostRegister(address, len(memory.map), 0)) == 0:
-        memory.map.before_unmapped = lambda: cuda.cudaHostUnregister(address)
+    if int(cuda.cudaHostRegister(address, len(memory), 0)) == 0:
+        memory.before_unmapped = lambda: cuda.cudaHostUnregister(address)
 
 
 def _kind(torch: Any, module: Any, key: str) -> str:

@@ -1,5 +1,6 @@
 """A callback for Lightning's Trainer; lightning or pytorch_lightning has to be installed."""
 
+import contextlib
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -25,19 +26,18 @@ class FlockCallback(Callback):
         self.flock: Optional[Flock] = None
         self._attached: List[Attached] = []
         self._standing: Dict[str, Any] = {}
-        self._seen, self._at = 0, -1  # samples since the last step of the optimizer, and which that was
+        self._within = contextlib.ExitStack()  # the flock, and the optimizers attached to it
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         options: Dict[str, Any] = {"resume": self._standing or None, "ranks": trainer.world_size > 1, **self._options}
-        self.flock = join(pl_module, **options)
+        self.flock = self._within.enter_context(join(pl_module, **options))
         self._attached = [self.flock.attach(getattr(optimizer, "optimizer", optimizer)) for optimizer in trainer.optimizers]
+        for attached in self._attached:
+            self._within.callback(attached.remove)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        if trainer.global_step != self._at:  # else batches are accumulated
-            self._seen, self._at = 0, trainer.global_step
-        self._seen += _size(batch)
         for attached in self._attached[:1]:
-            attached.samples = self._seen
+            attached.more += _size(batch)  # several batches, where they are accumulated
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
@@ -52,7 +52,7 @@ class FlockCallback(Callback):
 
     def state_dict(self) -> Dict[str, Any]:
         """Counts and the peer's public name, neither its key nor an address: checkpoints are given away."""
-        if self.flock and self._attached:
+        if self.flock and not self.flock._closed:
             self.flock.commit()  # the module's tensors in the checkpoint are those that this changes
         return dict(self.flock.standing if self.flock else self._standing)
 
@@ -60,19 +60,12 @@ class FlockCallback(Callback):
         self._standing = dict(state_dict)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        if self.flock and self._attached:
+        if self.flock:
             self.flock.close(merge=self._merge)
-            self._detach()
+            self._within.close()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        if self.flock and self._attached:
-            self._detach()
-            self.flock.__exit__(type(exception), exception)  # RankLost, if another process has died
-
-    def _detach(self) -> None:
-        for attached in self._attached:
-            attached.remove()
-        self._attached = []
+        self._within.__exit__(type(exception), exception, None)  # RankLost, if another process has died
 
 
 def _size(batch: Any) -> int:

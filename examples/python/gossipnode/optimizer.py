@@ -10,7 +10,7 @@ class Attached:
 
     def __init__(self, optimizer: Any, masters: List[Tuple[Any, Any]], samples: int, stepped: Callable[[int, Any], Any]):
         self._optimizer, self._masters, self._stepped = optimizer, masters, stepped
-        self.samples, self.loss = samples, cast(Any, None)  # of each step; of the next one, if it is known
+        self.samples, self.more, self.loss = samples, 0, cast(Any, None)  # of each step; of the next one besides, and its loss if it is known
         self._hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after)]
         self._swap(masters)
 
@@ -38,5 +38,5 @@ class Attached:
     def _after(self, *_: Any) -> None:
         for low, master in self._masters:
             low.detach().copy_(master.detach())
-        loss, self.loss = self.loss, None
-        self._stepped(self.samples, loss)
+        samples, loss, self.more, self.loss = self.samples + self.more, self.loss, 0, None
+        self._stepped(samples, loss)

@@ -32,10 +32,8 @@ class Lost(Exception):
 
 
 class Connection:
-    """One end of the control socket. For one thread.
-
-    A forked child, such as a DataLoader's worker, would keep it open after the trainer's death: it
-    is closed there (and never shut down, which would end the parent's)."""
+    """One end of the control socket, for one thread. A forked child, such as a DataLoader's worker, would keep it
+    open after the trainer's death: it is closed there (and never shut down, which would end the parent's)."""
 
     _open: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()  # the sockets of this process
 
@@ -84,13 +82,10 @@ class Connection:
             self._received += piece
         line, _, self._received = self._received.partition(b"\n")
         self._owed -= 1
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise ConnectionAbortedError(f"what answered is no bridge: {bytes(line[:80])!r}")
-        return answer
+        with contextlib.suppress(ValueError):
+            if isinstance(answer := json.loads(line), dict):
+                return answer
+        raise ConnectionAbortedError(f"what answered is no bridge: {bytes(line[:80])!r}")
 
     def close(self) -> None:
         """Ends the conversation, by a shutdown, which no other descriptor can hold up."""
@@ -101,7 +96,8 @@ class Connection:
     @classmethod
     def _forked(cls) -> None:
         for sock in list(cls._open):
-            sock.close()
+            if sock.fileno() >= 0:
+                os.close(sock.detach())  # where close would wait for what reads it, which is not here
 
 
 os.register_at_fork(after_in_child=Connection._forked)

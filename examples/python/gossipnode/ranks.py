@@ -4,18 +4,15 @@ import contextlib
 import datetime
 import pickle
 import warnings
-from typing import Any, Callable, List, Optional, TypeVar
+from typing import Any, Callable, List, Optional, cast
 
-from .protocol import Answer, Connection
+from .protocol import Answer
 from .saving import standing
-from .sidecar import Log, Memory, Sidecar
+from .sidecar import Memory, T
 from .state import Done
 
 # A process that dies is noticed at once, by its connections; this is for one that stands still.
 PATIENCE = datetime.timedelta(minutes=30)
-TRADES = ("hello", "commit", "merge", "leave")  # after which the memory holds new values
-
-T = TypeVar("T")
 
 
 class RankLost(RuntimeError):
@@ -51,35 +48,42 @@ class Ranks:
 
     def told(self, act: Callable[[], T]) -> T:
         """What act does in the first process, in all: its result, or the error that it raises."""
-        said: List[Any] = [None]
+        said: List[Any] = [None, None]  # the result, or the error
         try:
             if self.first:
                 try:
-                    said[0] = (act(), None)
+                    said[0] = act()
                 except Exception as err:
-                    said[0] = (None, _portable(err))
+                    said[1] = _portable(err)
             self._together(lambda: self._dist.broadcast_object_list(said, src=self._source, group=self._group))
         except BaseException:  # a signal too: the others must not wait
             self.end(failed=True)
             raise
-        result, fault = said[0]
-        if fault is not None:
+        if said[1] is not None:
             self._together(lambda: self._dist.barrier(self._group))  # all have it, before one ends
-            raise fault
-        return result
+            raise said[1]
+        return cast(T, said[0])
 
-    def spread(self, memory: Memory) -> None:
-        """Gives all the values of the first."""
-        values = self._torch.frombuffer(memory.map, dtype=self._torch.float32)
-        self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
+    def heard(self, op: str, hear: Callable[[], Optional[Answer]], memory: Memory) -> Answer:
+        """What the first process hears from its sidecar, in all, and what that has put into the memory. Its key stays there."""
+        own: Answer = {}
+
+        def first() -> Answer:
+            own.update(hear() or {})
+            return {**own, "resume": standing(own["resume"])} if "resume" in own else own
+
+        answer = self.told(first)
+        if op in ("hello", "commit", "leave"):  # after which the memory holds new values
+            values = self._torch.frombuffer(memory, dtype=self._torch.float32)
+            self._together(lambda: self._dist.broadcast(values, src=self._source, group=self._group))
+        return own or answer
 
     def sum(self, done: Done) -> Done:
         """What all have done in the same steps."""
-        torch = self._torch
-        mine = torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=torch.float64)
-        all_of = [torch.empty_like(mine) for _ in range(self.count)]
+        mine = self._torch.tensor([done.steps, done.samples, float(done.losses), done.told], dtype=self._torch.float64)
+        all_of = [self._torch.empty_like(mine) for _ in range(self.count)]
         self._together(lambda: self._dist.all_gather(all_of, mine, group=self._group))
-        steps, samples, losses, told = torch.stack(all_of).T.tolist()
+        steps, samples, losses, told = self._torch.stack(all_of).T.tolist()
         if len(set(steps)) > 1:
             self.end(failed=True)
             raise RankLost(f"the processes of this peer have made {[int(s) for s in steps]} steps since the last commit: all have to call step, commit, save and close equally often")
@@ -127,33 +131,5 @@ def ranks_of(torch: Any, model: Any, ranks: Any) -> Optional[Ranks]:
         ranks = model.process_group
     if ranks is None and dist.get_world_size() > 1:
         warnings.warn(f"each of the {dist.get_world_size()} processes of torch.distributed joins as a peer of its own: ranks=True makes them one, ranks=False says that it is meant", stacklevel=4)
-    if ranks is None or ranks is False:
-        return None
     group = dist.group.WORLD if ranks is True else ranks
-    return Ranks(torch, group) if dist.get_world_size(group) > 1 else None
-
-
-class SharedSidecar(Sidecar):
-    """The sidecar of a peer of several processes: the first has it, and all hear what it says."""
-
-    def __init__(self, ranks: Ranks, binary: Any, memory: Memory, log: Log):
-        self._ranks, self._memory = ranks, memory
-        try:
-            ranks.told(lambda: super(SharedSidecar, self).__init__(binary, memory, log))
-        except BaseException:  # another process has died meanwhile
-            self.end()
-            raise
-
-    def heard(self, op: str, act: Callable[[Connection], Any]) -> Any:
-        """What it says, in all processes, and what it has put into the memory."""
-        own: List[Answer] = []
-
-        def first() -> Answer:
-            answer = self.hear(op, act) or {}
-            own.append(answer)
-            return {**answer, "resume": standing(answer["resume"])} if "resume" in answer else answer  # the key stays here
-
-        answer = self._ranks.told(first)
-        if op in TRADES:
-            self._ranks.spread(self._memory)
-        return own[0] if own else answer
+    return Ranks(torch, group) if group and dist.get_world_size(group) > 1 else None

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 import gossipnode
 
@@ -174,7 +175,9 @@ class Lightning(Case):
         self.keys(callback)
 
     def test_the_flocks_end_is_the_trainings(self):
-        trainer, _, callback = self.fit(steps=1000, options={"steps": 6}, accumulate_grad_batches=2)
+        with mock.patch.object(gossipnode.Flock, "step", autospec=True, side_effect=gossipnode.Flock.step) as step:
+            trainer, _, callback = self.fit(steps=1000, options={"steps": 6}, accumulate_grad_batches=2)
+        self.assertEqual({call.args[1] for call in step.call_args_list}, {16})  # samples: two batches of 8
         self.assertTrue(callback.flock.state.over)
         self.assertLess(trainer.global_step, 12)
 

@@ -14,7 +14,7 @@ from array import array
 from unittest import mock
 
 import gossipnode
-from gossipnode import sidecar
+from gossipnode import protocol, sidecar
 
 FAKE = os.path.join(os.path.dirname(__file__), "fake_bridge.py")
 REAL = os.environ.get("GOSSIPNODE")
@@ -188,6 +188,16 @@ sys.stdin.read()
             self.assertEqual(os.waitpid(child, 0)[1], 0)
             self.assertEqual(flock.step().steps, 1)
 
+    def test_a_forked_child_keeps_no_socket_open(self):
+        """Neither the conversation's nor the log's, which a thread of the parent reads: else a worker keeps the sidecar alive."""
+        flock = gossipnode.join(model(), binary=self.binary, **({} if self.binary == FAKE else {"listen": "127.0.0.1:0"}))
+        descriptors = [sock.fileno() for sock in protocol.Connection._open if sock.fileno() >= 0]
+        self.assertGreaterEqual(len(descriptors), 2)
+        if (child := os.fork()) == 0:
+            os._exit(sum(os.path.exists(f"/dev/fd/{n}") for n in descriptors))
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        flock.close()
+
     def test_a_file_where_there_is_no_memfd(self):
         with mock.patch.object(os, "memfd_create", None, create=True), mock.patch.object(sidecar, "hasattr", lambda *_: False, create=True):
             flock = self.join(every=1)
@@ -319,6 +329,10 @@ class WithTheFakeBridge(WithAnyBridge, Case):
             flock.save(path)
             self.assertTrue(os.path.exists(path))
             self.assertEqual(flock.state.steps, 1)
+            with self.assertRaisesRegex(ValueError, "with a torch module only"):
+                flock.save(path, optimizer=object())
+        with self.assertRaisesRegex(ValueError, "keep flock.standing beside arrays"):
+            self.join(resume=path)
 
 
 class Models(Case):

@@ -31,7 +31,7 @@ asked = json.loads(sys.argv[1])
 rank = asked["rank"]
 dist.init_process_group("gloo", init_method="file://" + asked["meet"], rank=rank, world_size=asked["world"])
 
-def scene(join, steps=20, ddp=True, dies=None, absent=None, stumbles=None, early=None, kills=None, spoils=None, save=None):
+def scene(join, steps=20, ddp=True, dies=None, absent=None, stumbles=None, early=None, kills=None, spoils=None, save=None, forgets=None):
     torch.manual_seed(rank)
     model = torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.ReLU(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 2))
     whole = torch.nn.parallel.DistributedDataParallel(model) if ddp else model
@@ -40,7 +40,7 @@ def scene(join, steps=20, ddp=True, dies=None, absent=None, stumbles=None, early
     said = {}
     if absent == rank:
         os.kill(os.getpid(), signal.SIGKILL)
-    resumed = {"optimizer": optimizer} if "resume" in join else {}
+    resumed = {"optimizer": optimizer} if "resume" in join and forgets != rank else {}
     with gossipnode.join(whole, timeout=300, **join, **resumed) as flock:
         print(flock._sidecar.process and flock._sidecar.process.pid, flush=True)
         for n in range(steps):
@@ -160,6 +160,13 @@ class WithTheFakeBridge(Case):
     def test_one_that_fails_alone_ends_the_peer(self):
         first, second = self.peer("p", {"stumbles": [1, 5], "steps": 10 ** 6, "join": {"every": 1}})
         self.assertIn("of this process alone", self.ended(second, 1)[1])
+        self.assertIn("RankLost", self.ended(first, 1)[1])
+
+    def test_an_optimizer_that_one_forgets(self):
+        """It would go on without the momentum that the others have: it is refused, and so the peer ends."""
+        path = os.path.join(self.folder.name, "training.pt")
+        first, second = self.peer("p", {"steps": 2, "save": path, "join": {}}, {"forgets": 1, "join": {"resume": path}})
+        self.assertIn("the file has the state of an optimizer: give join the optimizer=", self.ended(second, 1)[1])
         self.assertIn("RankLost", self.ended(first, 1)[1])
 
     def test_steps_that_differ(self):

@@ -150,6 +150,11 @@ class Exactly(Case):
         for options, words in [({}, "the file has the state of an optimizer: give join the optimizer="), ({"optimizer": optimizer, "scheduler": SCHEDULES["steps"](optimizer)}, "no state of a scheduler")]:
             with self.assertRaisesRegex(ValueError, words):
                 self.join(model, resume=path, **options)
+        plan = SCHEDULES["steps"](optimizer)
+        for resume in (None, {}, {"peer": "fake", "incarnation": 1, "age": 10, "flock_steps": 10, "own": 10}):
+            for options, words in [({"optimizer": optimizer}, "^optimizer=: its state is in a file.*resume= names none.*load_state_dict"), ({"scheduler": plan}, "^scheduler=: ")]:
+                with self.subTest(resume=resume, options=list(options)), self.assertRaisesRegex(ValueError, words):
+                    self.join(model, resume=resume, **options)
         with self.assertRaisesRegex(gossipnode.Refused, "the saved model has no 0.weight"):
             self.join(nn.Sequential(nn.Linear(2, 2)), resume=path, optimizer=optimizer)
         torch.save({"format": "another"}, path)
@@ -237,8 +242,8 @@ class Histories(Case):
 
     def test_are_bounded(self):
         """Lines become rarer as the run gets longer."""
-        from gossipnode.history import History
-        with unittest.mock.patch("gossipnode.history.time.monotonic", side_effect=(now := iter(n / 10 for n in range(10 ** 7))).__next__):
+        from gossipnode.state import History
+        with unittest.mock.patch("gossipnode.state.time.monotonic", side_effect=(now := iter(n / 10 for n in range(10 ** 7))).__next__):
             history = History()
             for _ in range(200_000):
                 if history.due():

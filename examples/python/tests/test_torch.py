@@ -86,7 +86,7 @@ class WithAnyBridge:
         model = perceptron()
         outputs = model(torch.ones(1, 32))
         with self.join(model, every=1) as flock:
-            begin = torch.frombuffer(flock._memory.map, dtype=torch.uint8).data_ptr()
+            begin = torch.frombuffer(flock._memory, dtype=torch.uint8).data_ptr()
             where = {name: p.data_ptr() for name, p in model.named_parameters()}
             offset = begin
             for name, p in model.named_parameters():
