@@ -40,8 +40,9 @@ func Command(std cli.Streams) *cobra.Command {
   degree    the most links that one peer has
   diameter  the most links between two peers
   depth     the links from the peer in the middle to the farthest one
-  load      models moved over one link, least and most, when each active peer has started
-            one exchange, and the most through one peer: times a model's bytes, bytes by link
+  load      models moved over each link, both ways together, when each active peer has
+            started one exchange, and the most through one peer: times a model's bytes, bytes
+            by link. The drawing shows it as the width of a line, --json as load_links
   gap       the spectral gap of the expected mixing matrix: 1 minus the second largest
             eigenvalue of the matrix that one exchange multiplies the models by in the
             mean (a random active averages with one of its links at random), times half

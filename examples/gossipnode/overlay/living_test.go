@@ -27,6 +27,7 @@ import (
 type picture struct {
 	Members []struct{ ID, Name, Role string }
 	Links   [][2]int
+	Loads   []linkLoad `json:"load_links"`
 }
 
 func (p picture) told() (all []string) {
@@ -121,7 +122,7 @@ func TestALivingRunIsDrawn(t *testing.T) {
 		t.Errorf("%+v", drawn)
 	}
 	svg, err := os.ReadFile(drawing)
-	if err != nil || strings.Count(string(svg), "&lt;p") != trainers || strings.Contains(string(svg), "<p0>") || strings.Contains(string(svg), string(nodes[trainers].Self())) {
+	if err != nil || strings.Count(string(svg), ">&lt;p") != trainers+len(drawn.Links) || len(drawn.Loads) != len(drawn.Links) || strings.Contains(string(svg), "<p0>") || strings.Contains(string(svg), string(nodes[trainers].Self())) {
 		t.Errorf("%v, %s", err, svg)
 	}
 	_, out, _ := try("topology", "--join", address, "--run-key", keyed)

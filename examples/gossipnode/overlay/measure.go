@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/traverse"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/seed-97356399/murmuration/topology"
 )
@@ -38,11 +39,19 @@ type figures struct {
 	load
 }
 
-// load is in models: over one link, the least and the most, and the most through one peer.
+// load is in models: over one link, the least and the most, the most through one peer, and over each link.
 type load struct {
-	LeastOverLink float64 `json:"load_link_least"`
-	MostOverLink  float64 `json:"load_link_most"`
-	MostOfPeer    float64 `json:"load_peer_most"`
+	LeastOverLink float64    `json:"load_link_least"`
+	MostOverLink  float64    `json:"load_link_most"`
+	MostOfPeer    float64    `json:"load_peer_most"`
+	OverEach      []linkLoad `json:"load_links"` // by active peer, as those of a living run
+}
+
+// linkLoad is of the link between an active peer and a passive one, by their names.
+type linkLoad struct {
+	A      string  `json:"a"`
+	B      string  `json:"b"`
+	Models float64 `json:"models"`
 }
 
 // links is an overlay in numbers: a peer has its index in the view, and a rank among the peers of its role.
@@ -131,19 +140,29 @@ func (l links) lengths() (diameter, depth int) {
 	return diameter, depth
 }
 
+// models go over the link of two peers, both ways together, when each active peer has started one exchange.
+func (l links) models(i, j int) float64 {
+	if l.role[i] == topology.Passive {
+		i = j
+	}
+	return 2 / float64(len(l.of[i]))
+}
+
 // loads are the loads when each active peer has started one exchange.
 func (l links) loads() load {
-	least, most := math.Inf(1), 0.0
-	through := make([]float64, len(l.of))
+	f, through := load{LeastOverLink: math.Inf(1)}, make([]float64, len(l.of))
+	rounded := func(models float64) float64 { return math.Round(models*1e4) / 1e4 }
 	for _, a := range l.starters() {
-		share := 2 / float64(len(l.of[a])) // a model in each direction
-		least, most, through[a] = min(least, share), max(most, share), 2
+		through[a] = 2 // a model in each direction
 		for _, p := range l.of[a] {
-			through[p] += share
+			through[p] += l.models(a, p)
+			over := rounded(l.models(a, p))
+			f.LeastOverLink, f.MostOverLink = min(f.LeastOverLink, over), max(f.MostOverLink, over)
+			f.OverEach = append(f.OverEach, linkLoad{l.name(a), l.name(p), over})
 		}
 	}
-	rounded := func(models float64) float64 { return math.Round(models*1e4) / 1e4 }
-	return load{rounded(least), rounded(most), rounded(slices.Max(through))}
+	f.MostOfPeer = rounded(slices.Max(through))
+	return f
 }
 
 // gap is the spectral gap, which the help of the command describes. An exchange of peers a and p multiplies the
@@ -177,13 +196,7 @@ func (l links) exchangesToMix(rng *rand.Rand) float64 {
 	}
 	spread, begin := 0.0, 0 // sum of squared deviations from the mean of the overlay, which each exchange lowers
 	for _, end := range l.ends {
-		mean := 0.0
-		for _, v := range x[begin:end] {
-			mean += v / float64(end-begin)
-		}
-		for _, v := range x[begin:end] {
-			spread += (v - mean) * (v - mean)
-		}
+		spread += stat.PopVariance(x[begin:end], nil) * float64(end-begin)
 		begin = end
 	}
 	target := spread * mixed
@@ -211,8 +224,7 @@ func (r report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d peers: %d active, which start exchanges, and %d passive, which answer them\n", r.Peers, r.Active, r.Passive)
 	for _, role := range []topology.Role{topology.Active, topology.Passive} {
-		least, most := r.links.degrees(role)
-		fmt.Fprintf(&b, "  links of each %-8s  %s\n", role, oneOrRange(least, most))
+		fmt.Fprintf(&b, "  links of each %-8s  %s\n", role, r.links.degrees(role))
 	}
 	fmt.Fprintf(&b, "  diameter               %d, and %d from the peer in the middle\n", r.Diameter, r.Depth)
 	fmt.Fprintf(&b, "  spectral gap           %.4f of the expected mixing matrix, for one exchange per peer\n", r.Gap)
@@ -222,26 +234,29 @@ func (r report) String() string {
 		fmt.Fprintf(&b, "Links are listed for up to %d peers, and drawn for all with --svg FILE.\n", maxListed)
 		return b.String()
 	}
-	b.WriteString("Links, in the order in which they are taken:\n")
+	b.WriteString("Links, in the order in which they are taken, and the models over each:\n")
 	for i, list := range r.links.of {
 		fmt.Fprintf(&b, "  %-4s %-8s", r.links.name(i), r.links.role[i])
 		for _, j := range list {
-			b.WriteString(" " + r.links.name(j))
+			fmt.Fprintf(&b, " %s (%.2f)", r.links.name(j), r.links.models(i, j))
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-// degrees returns the least and the largest number of links of a peer with that role.
-func (l links) degrees(role topology.Role) (least, most int) {
-	least = len(l.of)
+// degrees tells how many links a peer with that role has: one number if all have as many, else the least and the most.
+func (l links) degrees(role topology.Role) string {
+	least, most := len(l.of), 0
 	for i, list := range l.of {
 		if l.role[i] == role {
 			least, most = min(least, len(list)), max(most, len(list))
 		}
 	}
-	return least, most
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
 }
 
 // name is the name of a member, or the letter of a peer's role and its rank in that role.
@@ -250,12 +265,4 @@ func (l links) name(i int) string {
 		return l.names[i]
 	}
 	return fmt.Sprintf("%c%d", l.role[i].String()[0], l.rank[i])
-}
-
-// oneOrRange writes a range of numbers, or one number if both ends are equal.
-func oneOrRange(least, most int) string {
-	if least == most {
-		return fmt.Sprint(least)
-	}
-	return fmt.Sprintf("%d to %d", least, most)
 }

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ func TestTopologyJSON(t *testing.T) {
 		if code != cli.ExitDone {
 			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
 		}
-		fmt.Fprintf(&all, "%s: %s", line, out)
+		fmt.Fprintf(&all, "%s: %s", line, regexp.MustCompile(`,"load_links":.*\]`).ReplaceAllString(out, "")) // TestLoadsOfLinks reads them
 	}
 	path := filepath.Join("testdata", "topology.txt")
 	if *update {
@@ -50,19 +53,19 @@ func TestTopologyJSON(t *testing.T) {
 // TestTopologyOf64 holds the figures of 64 peers against what DESIGN promises of them.
 func TestTopologyOf64(t *testing.T) {
 	code, out, stderr := try("topology", "--peers", "64", "--json")
-	var fields map[string]float64
+	var fields map[string]any
 	if err := json.Unmarshal([]byte(out), &fields); code != cli.ExitDone || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 	}
 	for _, name := range []string{"peers", "active", "passive", "degree", "diameter", "gap", "rounds"} {
-		if _, ok := fields[name]; !ok {
+		if _, ok := fields[name].(float64); !ok {
 			t.Errorf("no field %q in %s", name, out)
 		}
 	}
-	if len(fields) != 11 {
-		t.Errorf("%d fields, want 11: %s", len(fields), out)
+	if len(fields) != 12 {
+		t.Errorf("%d fields, want 12: %s", len(fields), out)
 	}
-	if fields["active"] != 32 || fields["passive"] != 32 || fields["rounds"] > 30 || fields["degree"] > 13 {
+	if fields["active"] != 32.0 || fields["passive"] != 32.0 || fields["rounds"].(float64) > 30 || fields["degree"].(float64) > 13 {
 		t.Errorf("%s, want equal classes, at most 30 rounds and degree 13", out)
 	}
 	if !strings.Contains(stderr, "Links are listed for up to") {
@@ -176,7 +179,7 @@ func TestTopologyText(t *testing.T) {
 	if code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"4 peers: 2 active", "links of each active    2", "diameter               2", "a0   active   p0 p1", "p1   passive  a1 a0"} {
+	for _, want := range []string{"4 peers: 2 active", "links of each active    2", "diameter               2", "a0   active   p0 (1.00) p1 (1.00)", "p1   passive  a1 (1.00) a0 (1.00)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -233,6 +236,63 @@ func TestTopologyDrawing(t *testing.T) {
 	code, _, stderr := try("topology", "--svg", filepath.Join(t.TempDir(), "missing", "ring.svg"))
 	if code != cli.ExitFailed || !strings.Contains(stderr, "drawing the links") {
 		t.Errorf("a folder that is missing: exit code %d: %s", code, stderr)
+	}
+}
+
+// TestLoadsOfLinks lets every active peer start a thousand exchanges, its links in turn: a thousandth of what goes over
+// each link is what the figures, the list and the drawing of each shape say of it.
+func TestLoadsOfLinks(t *testing.T) {
+	const exchanges = 1000
+	for i := range 8 {
+		peers, shape := []int{31, 101}[i/4], topology.Shapes()[i%4]
+		path := filepath.Join(t.TempDir(), "loads.svg")
+		code, out, stderr := try("topology", "--peers", fmt.Sprint(peers), "--topology", shape.String(), "--svg", path, "--json")
+		text, err := os.ReadFile(path)
+		var f figures
+		var drawing struct {
+			Paths []struct {
+				Width float64 `xml:"stroke-width,attr"`
+				Title string  `xml:"title"`
+			} `xml:"g>path"`
+		}
+		if code != cli.ExitDone || err != nil || json.Unmarshal([]byte(out), &f) != nil || xml.Unmarshal(text, &drawing) != nil {
+			t.Fatalf("exit code %d, %v: %s", code, err, stderr)
+		}
+		widths := map[string]float64{}
+		for _, p := range drawing.Paths {
+			widths[p.Title] = p.Width
+		}
+		overlay, err := settings{peers: peers, shape: shape.String(), seed: 1}.overlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := overlayLinks(overlay)
+		over := map[[2]string]int{}
+		for _, a := range l.actives() {
+			for turn := range exchanges {
+				over[[2]string{l.name(a), l.name(l.of[a][turn%len(l.of[a])])}] += 2
+			}
+		}
+		if len(f.OverEach) != len(over) || len(widths) != len(over) {
+			t.Errorf("%s of %d peers: %d loads and %d lines of %d links", shape, peers, len(f.OverEach), len(widths), len(over))
+		}
+		widest := slices.Max(slices.Collect(maps.Values(widths)))
+		for _, link := range f.OverEach {
+			moved := float64(over[[2]string{link.A, link.B}]) / exchanges
+			if math.Abs(link.Models-moved) > 2.1/exchanges {
+				t.Errorf("%s of %d peers: %v models from %s to %s, want %v", shape, peers, link.Models, link.A, link.B, moved)
+			}
+			models := fmt.Sprintf("%.2f", link.Models)
+			width := max(widths[link.A+", "+link.B+": "+models+" models"], widths[link.B+", "+link.A+": "+models+" models"])
+			if want := widest * link.Models / f.MostOverLink; math.Abs(width-want) > 0.011 {
+				t.Errorf("%s of %d peers: a line of %v from %s to %s, want %.2f", shape, peers, width, link.A, link.B, want)
+			}
+			for _, ends := range [][2]string{{link.A, link.B}, {link.B, link.A}} {
+				if row := regexp.MustCompile(`(?m)^  ` + ends[0] + ` .*`).FindString(stderr); peers <= maxListed && !strings.Contains(row, " "+ends[1]+" ("+models+")") {
+					t.Errorf("%s of %d peers: no %s from %s to %s in %q", shape, peers, models, ends[0], ends[1], row)
+				}
+			}
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // Lengths in the drawing, in its own units.
 const (
 	svgWidth   = 1000.0
-	svgHeight  = 1110.0
+	svgHeight  = 1146.0
 	svgCentre  = 500.0
 	ringOuter  = 430.0 // radius of the larger class
 	ringInner  = 365.0 // radius of the smaller class
@@ -44,6 +44,7 @@ func reachShades() []shade { // of links, by their reach along the ring
 // colours, which every viewer supports.
 type drawing struct {
 	links
+	load
 	outer        topology.Role // the larger class
 	large, small int           // the sizes of both classes
 	spots        [][2]float64  // of the peers of a tree or a star, turns and radius; else nil
@@ -59,10 +60,11 @@ func (d *drawing) paint(class, attribute string, s shade) string {
 	return fmt.Sprintf(`class="%s" %s="%s"`, class, attribute, s.light)
 }
 
-// svg draws the ring: both classes at equal distances, and every link as a line whose colour shows its reach.
+// svg draws the ring: both classes at equal distances, and every link as a line whose colour shows its reach
+// and whose width its load.
 func svg(l links, f figures) []byte {
 	actives := len(l.actives())
-	d := drawing{links: l, outer: topology.Active, large: actives, small: len(l.of) - actives}
+	d := drawing{links: l, load: f.load, outer: topology.Active, large: actives, small: len(l.of) - actives}
 	caption := fmt.Sprintf("%d peers: %d active, %d passive", len(l.of), d.large, d.small)
 	measured := fmt.Sprintf("%s: gap %.4f, depth %d, %.2f to %.2f models over a link", l.shape, f.Gap, f.Depth, f.LeastOverLink, f.MostOverLink)
 	if d.large < d.small {
@@ -138,39 +140,36 @@ func (d *drawing) reach(from, to int) int {
 	return min(offset, d.small-offset)
 }
 
-// drawLinks draws the farthest links first, so that near ones stay visible, and returns the reaches that occur.
+// drawLinks draws the farthest links first, so that near ones stay visible, and returns the reaches that occur. A viewer
+// shows the load of the link that is pointed at.
 func (d *drawing) drawLinks() []int {
-	paths := make(map[int]*bytes.Buffer)
+	lines := make(map[int]*bytes.Buffer)
 	for i, list := range d.of {
 		if d.role[i] != d.outer {
 			continue
 		}
 		for _, j := range list {
 			reach := d.reach(i, j)
-			if paths[reach] == nil {
-				paths[reach] = new(bytes.Buffer)
+			if lines[reach] == nil {
+				lines[reach] = new(bytes.Buffer)
 			}
 			x1, y1 := d.at(i, 0)
 			x2, y2 := d.at(j, 0)
-			fmt.Fprintf(paths[reach], "M%.1f %.1fL%.1f %.1f", x1, y1, x2, y2)
+			fmt.Fprintf(lines[reach], `<path stroke-width="%.2f" d="M%.1f %.1fL%.1f %.1f"><title>%s, %s: %.2f models</title></path>`,
+				d.width(d.models(i, j)), x1, y1, x2, y2, html.EscapeString(d.name(i)), html.EscapeString(d.name(j)), d.models(i, j))
 		}
 	}
-	reaches := slices.Sorted(maps.Keys(paths))
-	for k := len(reaches) - 1; k >= 0; k-- {
-		width, opacity := d.stroke(k)
-		fmt.Fprintf(&d.body, `<path %s stroke-width="%.2f" stroke-opacity="%.2f" fill="none" d="%s"/>`+"\n",
-			d.paintReach(k), width, opacity, paths[reaches[k]])
+	reaches := slices.Sorted(maps.Keys(lines))
+	opacity := min(max(8/math.Sqrt(float64(len(d.of))), 0.3), 0.85)
+	for k, reach := range slices.Backward(reaches) {
+		fmt.Fprintf(&d.body, `<g %s stroke-opacity="%.2f">%s</g>`+"\n", d.paintReach(k), opacity, lines[reach])
 	}
 	return reaches
 }
 
-// stroke is the width and opacity of links of the k-th reach: thinner in large flocks, which have many links.
-func (d *drawing) stroke(k int) (width, opacity float64) {
-	width = min(max(40/math.Sqrt(float64(len(d.of)))/3, 0.35), 2.4)
-	if k == 0 {
-		width *= 1.6
-	}
-	return width, min(max(8/math.Sqrt(float64(len(d.of))), 0.3), 0.85)
+// width is that of a link, by its load: thinner in large flocks, which have many links.
+func (d *drawing) width(models float64) float64 {
+	return max(min(max(21/math.Sqrt(float64(len(d.of))), 0.56), 3.84)*models/d.MostOverLink, 0.3)
 }
 
 func (d *drawing) paintReach(k int) string {
@@ -210,25 +209,31 @@ func (d *drawing) drawPeer(x, y, size float64, role topology.Role) {
 		d.paint("paper", "fill", paper()), x, y, size-size/6, size/3, d.paint("passive", "stroke", passiveShade()))
 }
 
-// drawLegend explains the shapes and the colours.
+// drawLegend explains the shapes, the widths and the colours.
 func (d *drawing) drawLegend(reaches []int, caption, measured string) {
 	say := func(x, y float64, text string) {
 		fmt.Fprintf(&d.body, `<text x="%.1f" y="%.1f" font-size="20" %s>%s</text>`+"\n", x, y, d.paint("ink", "fill", ink()), text)
 	}
 	const left, column, mark = 60.0, 82.0, 10.0
+	line := func(x, y, width float64, paint, text string) {
+		fmt.Fprintf(&d.body, `<path %s stroke-width="%.2f" d="M%.1f %.1fh28"/>`+"\n", paint, width, x-10, y-7)
+		say(x+24, y, text)
+	}
 	d.drawPeer(left, legendTop-7, mark, topology.Active)
 	say(left+20, legendTop, "active: starts exchanges")
 	d.drawPeer(left+300, legendTop-7, mark, topology.Passive)
 	say(left+320, legendTop, "passive: answers them")
 	say(left+600, legendTop, caption)
 	say(left-10, titleTop, measured)
+	say(left-10, legendTop+legendLine, "models over a link:")
+	for k, models := range slices.Compact([]float64{d.LeastOverLink, d.MostOverLink}) {
+		line(left+200+float64(k)*2*column, legendTop+legendLine, d.width(models), d.paintReach(0), fmt.Sprintf("%.2f", models))
+	}
 	if d.spots != nil {
 		return
 	}
-	say(left-10, legendTop+legendLine, "places along the ring that a link reaches:")
+	say(left-10, legendTop+2*legendLine, "places along the ring that a link reaches:")
 	for k, reach := range reaches {
-		x, y := left+float64(k)*column, legendTop+2*legendLine
-		fmt.Fprintf(&d.body, `<path %s stroke-width="5" d="M%.1f %.1fh28"/>`+"\n", d.paintReach(k), x-10, y-7)
-		say(x+24, y, fmt.Sprint(reach))
+		line(left+float64(k)*column, legendTop+3*legendLine, 5, d.paintReach(k), fmt.Sprint(reach))
 	}
 }

@@ -37,7 +37,7 @@ def join(model: Any, run: Optional[str] = None, peers: Addresses = (), listen: A
               process group. The first of them takes part in the flock (default: those of a DistributedDataParallel)
     resume    goes on from a file of flock.save(path, optimizer), or from the flock.standing of a checkpoint of your own.
               With the same key="FILE" it is the same peer; without, a new one, whose steps count from 0 if it joins others
-    optimizer, scheduler   get their state from the file of resume; refused without a file that has it
+    optimizer, scheduler   get their state from the file of resume, refused if that has none; without resume they stay as they are
     binary    the program gossipnode (default: GOSSIPNODE, this Python's scripts, the PATH)
     log       where the sidecar's messages go, a path or file (default: the logger "gossipnode" of logging)
     settings  flags of `gossipnode bridge --help` with _ for -, such as steps=1000 or run_key="FILE"

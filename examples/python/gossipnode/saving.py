@@ -59,11 +59,11 @@ def read(torch: Any, resume: Any) -> Mapping[str, Any]:
 
 
 def check(saved: Mapping[str, Any], optimizer: Any, scheduler: Any) -> None:
-    """ValueError rather than leave out a state that was saved, or make one up."""
+    """ValueError rather than leave out a state that was saved, or make one up. A first start, without resume, has none."""
     for name, of, given in (("optimizer", "an optimizer", optimizer), ("scheduler", "a scheduler", scheduler)):
-        if given is not None and "model" not in saved:
-            raise ValueError(f"{name}=: its state is in a file of flock.save(path, optimizer), and resume= names none: leave it out, and load a state of your own by load_state_dict")
-        if (given is None) != (saved.get(name) is None):
+        if given is not None and saved and "model" not in saved:
+            raise ValueError(f"{name}=: its state is in a file of flock.save(path, optimizer), and resume= is none: leave it out, and load a state of your own by load_state_dict")
+        if saved and (given is None) != (saved.get(name) is None):
             which = "the" if given is None else "no"
             raise ValueError(f"resume: the file has {which} state of {of}: give join {which} {name}=")
 
